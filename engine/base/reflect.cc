@@ -10,10 +10,6 @@
 namespace capstan {
 namespace {
 
-const void* GetField(const FieldInfo& field, const void* object) {
-  return field.get(const_cast<void*>(object));
-}
-
 void SkipSpace(std::string_view* text) {
   while (!text->empty() && (text->front() == ' ' || text->front() == '\n')) text->remove_prefix(1);
 }
@@ -119,8 +115,8 @@ std::string PrintValue(const TypeInfo& type, const void* value, bool all) {
       const std::shared_ptr<void> defaults(type.create(), type.destroy);
       std::string out;
       for (const FieldInfo& f : type.fields()) {
-        const std::string text = PrintValue(*f.type, GetField(f, value), all);
-        if (!all && text == PrintValue(*f.type, GetField(f, defaults.get()))) continue;
+        const std::string text = PrintValue(*f.type, f.Get(value), all);
+        if (!all && text == PrintValue(*f.type, f.Get(defaults.get()))) continue;
         out += fmt::format("{}{}={}", out.empty() ? "" : ", ", f.name, text);
       }
       return "{" + out + "}";

@@ -45,6 +45,14 @@ inline constexpr Bounds kAtLeastOne{.min = 1};
 
 struct FieldInfo;
 
+// What a lone scalar means where a job wants the map of a struct: `grad_clip: 1.0` reads as
+// `{global_norm: 1.0}`. A struct asks for it with a static member `kShorthand`.
+struct Shorthand {
+  const char* key;                     // takes the scalar
+  const char* also_key = nullptr;      // set as well, to ...
+  const char* also_value = nullptr;    // ... this text
+};
+
 // One type, erased. Function pointers that a kind does not use are null.
 struct TypeInfo {
   Kind kind;
@@ -62,6 +70,7 @@ struct TypeInfo {
   void* (*value)(void*) = nullptr;                      // optional: null when not set
   void* (*emplace)(void*) = nullptr;                    // optional
   void (*reset)(void*) = nullptr;                       // optional
+  const Shorthand* shorthand = nullptr;                 // struct, where it has one
 };
 
 // One field of a struct: its name, type, place and meaning.
@@ -72,6 +81,27 @@ struct FieldInfo {
   const char* doc;
   Bounds bounds;
   const char* category;  // kSection fields: the table of choices to look the name up in
+  bool required = false;       // a job must give it
+  const char* also = nullptr;  // another spelling that jobs may use
+  const char* unset = "null";  // how a job spells "not set" (optional fields)
+
+  constexpr FieldInfo Required() const {
+    FieldInfo f = *this;
+    f.required = true;
+    return f;
+  }
+  constexpr FieldInfo Also(const char* spelling) const {
+    FieldInfo f = *this;
+    f.also = spelling;
+    return f;
+  }
+  constexpr FieldInfo Unset(const char* spelling) const {
+    FieldInfo f = *this;
+    f.unset = spelling;
+    return f;
+  }
+
+  const void* Get(const void* object) const { return get(const_cast<void*>(object)); }
 };
 
 template <typename T>
@@ -196,6 +226,7 @@ constexpr TypeInfo MakeTypeInfo() {
     static_assert(std::is_class_v<T>, "this field type cannot be reflected");
     t.kind = Kind::kStruct;
     t.fields = +[]() -> std::span<const FieldInfo> { return FieldTable<T>::kFields; };
+    if constexpr (requires { T::kShorthand; }) t.shorthand = &T::kShorthand;
   }
   return t;
 }
@@ -215,23 +246,34 @@ const TypeInfo& TypeOf() {
   return internal::kTypeInfo<T>;
 }
 
-// One entry of a struct's Fields().
-template <auto Member>
+// One entry of a struct's Fields(). `Owner` is that struct; it differs from the member's own class
+// where the member is inherited.
+template <auto Member, typename Owner = typename internal::MemberOf<decltype(Member)>::Class>
 constexpr FieldInfo Field(const char* name, const char* doc, Bounds bounds = {}) {
   using M = internal::MemberOf<decltype(Member)>;
   return FieldInfo{name, &internal::kTypeInfo<typename M::Type>,
                    +[](void* object) -> void* {
-                     return &(static_cast<typename M::Class*>(object)->*Member);
+                     return &(static_cast<Owner*>(object)->*Member);
                    },
                    doc, bounds, nullptr};
 }
 
 // A Section field, or a list or optional of Sections; `category` names the table of choices.
-template <auto Member>
+template <auto Member, typename Owner = typename internal::MemberOf<decltype(Member)>::Class>
 constexpr FieldInfo SectionField(const char* name, const char* category, const char* doc) {
-  FieldInfo f = Field<Member>(name, doc);
+  FieldInfo f = Field<Member, Owner>(name, doc);
   f.category = category;
   return f;
+}
+
+// The fields of a base struct followed by those of the struct itself.
+template <size_t N, size_t M>
+constexpr std::array<FieldInfo, N + M> JoinFields(const std::array<FieldInfo, N>& base,
+                                                  const std::array<FieldInfo, M>& own) {
+  std::array<FieldInfo, N + M> all{};
+  for (size_t i = 0; i < N; ++i) all[i] = base[i];
+  for (size_t i = 0; i < M; ++i) all[N + i] = own[i];
+  return all;
 }
 
 // An attribute struct without fields.
