@@ -42,7 +42,9 @@ absl::Status Diagnostics::ToStatus() const {
     text += fmt::format("{}: {}{}{}", item.at.ToString(), item.path, item.path.empty() ? "" : ": ",
                         item.problem);
   }
-  if (order.size() > kMostShown) text += fmt::format("\n... and {} more", order.size() - kMostShown);
+  if (order.size() > kMostShown) {
+    text += fmt::format("\n... and {} more", order.size() - kMostShown);
+  }
   return InvalidArgument("{}", text);
 }
 

@@ -79,13 +79,19 @@ class Checker {
   Diagnostics* diagnostics_;
 };
 
-absl::Status Needs(const JobSpec& job, std::string_view command,
-                   const std::vector<std::pair<bool, const char*>>& parts) {
+// A part of the job that a command cannot do without.
+struct Part {
+  bool there;
+  const char* path;
+  const char* instead = "";
+};
+
+absl::Status Needs(const JobSpec& job, std::string_view command, const std::vector<Part>& parts) {
   Diagnostics diagnostics;
-  for (const auto& [there, path] : parts) {
-    if (!there) {
-      diagnostics.Add(job.sources.Find(path), path, fmt::format("missing; {} needs it", command));
-    }
+  for (const Part& part : parts) {
+    if (part.there) continue;
+    diagnostics.Add(job.sources.Find(part.path), part.path,
+                    fmt::format("missing; {} needs it{}", command, part.instead));
   }
   return diagnostics.ToStatus();
 }
@@ -112,7 +118,7 @@ absl::Status CheckCanTrain(const JobSpec& job) {
                 {job.loss.has_value(), "loss"},
                 {job.optimizer.has_value(), "optimizer"},
                 {job.train.epochs.has_value() || job.train.max_iterations.has_value(),
-                 "train.epochs"}});
+                 "train.epochs", ", or max_iterations"}});
 }
 
 absl::Status CheckCanEvaluate(const JobSpec& job) {
@@ -130,7 +136,8 @@ absl::StatusOr<Degrees> ResolveDegrees(const JobSpec& job, int64_t world) {
     return InvalidArgument("{}: hybrid_configs: {} {}; change a degree or the number of processes",
                            job.Where("hybrid_configs"), shown, problem);
   };
-  // The product is bounded by division, for four large degrees overflow 64 bits.
+  // A degree is at most 2^20, so a product below this can be multiplied once more.
+  constexpr int64_t kLarge = int64_t{1} << 40;
   int64_t left = world;
   int64_t* derived = nullptr;
   int64_t product = 1;
@@ -139,7 +146,7 @@ absl::StatusOr<Degrees> ResolveDegrees(const JobSpec& job, int64_t world) {
       derived = degree;
       continue;
     }
-    if (product > world) return error(fmt::format("is more than the {} processes", world));
+    if (product > kLarge) return error(fmt::format("is far more than {} processes", world));
     product *= *degree;
     left = left % *degree == 0 ? left / *degree : 0;
   }

@@ -32,9 +32,9 @@ struct Degrees {
   friend bool operator==(const Degrees&, const Degrees&) = default;
 };
 
-// The degrees of hybrid_configs for `world` processes; a degree of -1 becomes what is left. An error
-// shows the product and the number of processes. hybrid_configs: auto is the planner's to resolve
-// and CHECKs here.
+// The degrees of hybrid_configs for `world` processes; a degree of -1 becomes what is left. An
+// error shows the product and the number of processes. `hybrid_configs: auto` is the planner's to
+// resolve and CHECKs here.
 absl::StatusOr<Degrees> ResolveDegrees(const JobSpec& job, int64_t world);
 
 }  // namespace capstan

@@ -106,8 +106,8 @@ struct TrainSetSpec : DatasetSpec {
     return JoinFields(
         FieldsOf<TrainSetSpec>(),
         std::array{Field<&TrainSetSpec::shuffle>("shuffle", "a new order every epoch"),
-                   Field<&TrainSetSpec::drop_last>("drop_last",
-                                                   "leave out the last partial batch of an epoch")});
+                   Field<&TrainSetSpec::drop_last>(
+                       "drop_last", "leave out the last partial batch of an epoch")});
   }
 };
 
@@ -401,7 +401,9 @@ struct LogSpec {
 
 struct JobSpec {
   enum class Device { kAuto, kCpu, kCuda };
-  friend constexpr std::array<const char*, 3> EnumNamesOf(Device) { return {"auto", "cpu", "cuda"}; }
+  friend constexpr std::array<const char*, 3> EnumNamesOf(Device) {
+    return {"auto", "cpu", "cuda"};
+  }
 
   int64_t version = 1;
   std::string name = "job";

@@ -127,14 +127,18 @@ std::string SpellingHint(std::string_view text) {
   return FindTightColon(text) ? "a blank is missing after ':'" : "";
 }
 
-std::string InvisibleEdge(std::string_view text) {
+std::string SuspectEdge(std::string_view text) {
+  if ((text.starts_with("“") && text.ends_with("”")) ||
+      (text.starts_with("‘") && text.ends_with("’"))) {
+    return "is in curly quotes";
+  }
   uint32_t code = 0;
   for (size_t i = 0, n = 0; i < text.size(); i += n) {
     n = Decode(text.substr(i), &code);
     if (n == 0) return "";
     if ((i == 0 || i + n == text.size()) && IsInvisible(code)) {
-      return fmt::format("{} with {}", i == 0 ? "begins" : "ends",
-                         Describe(*FindLookalike(code), text.substr(i, n)));
+      return fmt::format("{} with U+{:04X} ({})", i == 0 ? "begins" : "ends", code,
+                         FindLookalike(code)->name);
     }
   }
   return "";
@@ -145,10 +149,6 @@ std::optional<Suspect> FindSuspect(std::string_view line) {
   if (start == std::string_view::npos) return std::nullopt;
   if (const size_t tab = line.substr(0, start).find('\t'); tab != std::string_view::npos) {
     return Suspect{tab, "a tab in the indentation; indent with spaces"};
-  }
-  while (line.substr(start, 2) == "- ") start += 2;
-  if (const auto colon = FindTightColon(line.substr(start))) {
-    return Suspect{start + *colon, "a blank is missing after ':'"};
   }
   char quote = 0;
   uint32_t code = 0;
@@ -162,10 +162,14 @@ std::optional<Suspect> FindSuspect(std::string_view line) {
     } else if (c == '"' || c == '\'') {
       quote = c;
     } else if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) {
-      return std::nullopt;
+      break;
     } else if (const Lookalike* l = FindLookalike(code); l != nullptr && l->structural) {
       return Suspect{i, Describe(*l, line.substr(i, n)) + "; type the plain character"};
     }
+  }
+  while (line.substr(start, 2) == "- ") start += 2;
+  if (const auto colon = FindTightColon(line.substr(start))) {
+    return Suspect{start + *colon, "a blank is missing after ':'"};
   }
   return std::nullopt;
 }

@@ -21,9 +21,9 @@ std::optional<size_t> FindBadUtf8(std::string_view text);
 // What looks wrong in a short unquoted text; empty when nothing does.
 std::string SpellingHint(std::string_view text);
 
-// What is wrong with an unquoted text because it begins or ends with an invisible character; empty
-// when nothing is.
-std::string InvisibleEdge(std::string_view text);
+// What nobody means at the ends of an unquoted text: "begins with U+00A0 (no-break space)", or
+// "is in curly quotes". Empty when there is nothing.
+std::string SuspectEdge(std::string_view text);
 
 // A place of a line that likely broke the YAML structure.
 struct Suspect {

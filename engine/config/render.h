@@ -1,6 +1,6 @@
-// A job as canonical YAML: every key with its value, defaults included, in the order of the structs.
-// The text is the same for the same job, byte for byte, and loads back to the same job. This is
-// what `trainer render` prints and what a run keeps as job.yaml.
+// A job as canonical YAML: every key with its value, defaults included, in the structs' order. The
+// text is the same for the same job, byte for byte, and loads back to the same job. This is what
+// `trainer render` prints and what a run keeps as job.yaml.
 //
 //   Render(job);   // "version: 1\nname: resnet50-imagenet\nmodel:\n  name: resnet50\n  ..."
 #pragma once

@@ -214,7 +214,8 @@ class Reader {
       // Nobody means an empty item, and `null` may be meant as a text.
       if (item.kind == YamlNode::Kind::kNull ||
           (item.kind == YamlNode::Kind::kScalar && item.text.empty())) {
-        Fault(item.at, item_path, "the item is empty or null; remove it, or quote it if it is text");
+        Fault(item.at, item_path,
+              "the item is empty or null; remove it, or quote it if it is a word");
         continue;
       }
       Read(field, *type.element, &item, item.at, item_path, type.at(value, i));

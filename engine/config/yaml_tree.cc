@@ -29,6 +29,8 @@ bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 // The text being parsed and the places in it.
 class Source {
  public:
+  static constexpr size_t npos = std::string_view::npos;
+
   // `origin` with line 0 stands for every place in the text.
   Source(std::string_view text, Position origin) : text_(text), origin_(std::move(origin)) {
     starts_.push_back(0);
@@ -80,7 +82,31 @@ class Source {
         ++i;
       }
     }
-    return std::string_view::npos;
+    return npos;
+  }
+  // Where a bracket at or after `i` opens that nothing closes; nullopt when the bracket at `i` does
+  // close.
+  std::optional<size_t> FindUnclosed(size_t i) const {
+    std::vector<size_t> open;
+    for (; i < text_.size(); ++i) {
+      const char c = text_[i];
+      const char before = i == 0 ? ' ' : text_[i - 1];
+      if ((c == '"' || c == '\'') && std::string_view(" \t\n[{,:").find(before) != npos) {
+        const size_t end = EndOfQuoted(i);
+        if (end == npos) break;
+        i = end - 1;
+      } else if (c == '#' && IsBlank(before)) {
+        i = text_.find('\n', i);
+        if (i == npos) break;
+      } else if (c == '[' || c == '{') {
+        open.push_back(i);
+      } else if (c == ']' || c == '}') {
+        if (open.empty() || text_[open.back()] != (c == ']' ? '[' : '{')) break;
+        open.pop_back();
+        if (open.empty()) return std::nullopt;
+      }
+    }
+    return open.empty() ? std::nullopt : std::optional(open.back());
   }
   // End of the unquoted text that starts at `i` and reads `value` once its line ends are folded.
   // `line_starts` receives where each further line begins.
@@ -91,7 +117,7 @@ class Source {
         continue;
       }
       const size_t next = SkipBlanks(i);
-      if (text_.substr(i, next - i).find('\n') != std::string_view::npos) {
+      if (text_.substr(i, next - i).find('\n') != npos) {
         line_starts->push_back(next);
       }
       i = next;
@@ -128,11 +154,6 @@ class TreeBuilder : public YAML::EventHandler {
       });
     }
     return std::move(root_);
-  }
-
-  // The innermost '{' or '[' that is still open, for the message when it never closes.
-  std::optional<size_t> OpenFlow() const {
-    return !open_.empty() && open_.back().flow ? std::optional(open_.back().offset) : std::nullopt;
   }
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -192,7 +213,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnSequenceEnd() override { Close(); }
   void OnMapEnd() override {
-    RefuseTwins(open_.back().node);
+    RefuseTwins(&open_.back().node);
     Merge(&open_.back().node);
     Close();
   }
@@ -201,7 +222,6 @@ class TreeBuilder : public YAML::EventHandler {
   struct OpenNode {
     YamlNode node;
     size_t anchor;
-    size_t offset;
     bool flow;
     std::optional<YamlEntry> key;  // read, its value is still to come
     bool skip_entry = false;       // the key has been reported as senseless
@@ -242,7 +262,7 @@ class TreeBuilder : public YAML::EventHandler {
     size_t end = 0;
     if (text[start] == '"' || text[start] == '\'') {
       end = source_.EndOfQuoted(start);
-      if (end == std::string_view::npos) {
+      if (end == Source::npos) {
         Fault(start, fmt::format("the quote {} is never closed", text[start]));
         throw Stop{};
       }
@@ -264,7 +284,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void CheckPlain(size_t start, std::string_view value, const std::vector<size_t>& line_starts) {
-    if (const std::string edge = InvisibleEdge(value); !edge.empty()) {
+    if (const std::string edge = SuspectEdge(value); !edge.empty()) {
       Fault(start, fmt::format("'{}' {}; type the plain character", value, edge));
     }
     // A line that was meant as `key: value` has become part of the text of the line above.
@@ -281,20 +301,28 @@ class TreeBuilder : public YAML::EventHandler {
             YAML::anchor_t anchor, YAML::EmitterStyle::value style) {
     const auto offset = static_cast<size_t>(mark.pos);
     if (tag != "?" && !tag.empty()) RefuseTag(offset, tag);
+    if (open_.size() == kMaxDepth) {
+      Fault(offset, fmt::format("nested deeper than {} levels", kMaxDepth));
+      throw Stop{};
+    }
+    // yaml-cpp invents keys inside a bracket that never closes.
+    const bool flow = style == YAML::EmitterStyle::Flow;
+    if (flow && (open_.empty() || !open_.back().flow)) {
+      if (const auto bracket = source_.FindUnclosed(source_.SkipProperties(offset))) {
+        Fault(*bracket, fmt::format("not valid YAML: this '{}' is never closed",
+                                    source_.text()[*bracket]));
+        throw Stop{};
+      }
+    }
     if (ExpectsKey()) {
       Fault(offset, "a key must be plain text, found a list or a map");
       throw Stop{};
     }
     Count(1, offset);
-    if (open_.size() == kMaxDepth) {
-      Fault(offset, fmt::format("nested deeper than {} levels", kMaxDepth));
-      throw Stop{};
-    }
     YamlNode node;
     node.kind = kind;
     node.at = source_.At(offset);
-    open_.push_back({std::move(node), anchor, offset, style == YAML::EmitterStyle::Flow, {},
-                     false});
+    open_.push_back({std::move(node), anchor, flow, {}, false});
   }
 
   void Close() {
@@ -328,16 +356,23 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  void RefuseTwins(const YamlNode& map) {
-    std::map<std::string_view, const YamlEntry*> first;
-    for (const YamlEntry& entry : map.entries) {
-      const auto [it, added] = first.emplace(entry.key, &entry);
-      if (added) continue;
+  // Keeps the first of equal keys.
+  void RefuseTwins(YamlNode* map) {
+    std::map<std::string, YamlEntry*> first;
+    std::vector<YamlEntry> kept;
+    kept.reserve(map->entries.size());
+    for (YamlEntry& entry : map->entries) {
+      const auto [it, added] = first.emplace(entry.key, nullptr);
+      if (added) {
+        it->second = &kept.emplace_back(std::move(entry));
+        continue;
+      }
       diagnostics_->Add(
           entry.at, "",
-          fmt::format("the key '{}' is given twice, first at line {} and again at line {}; keep one",
+          fmt::format("the key '{}' is given twice, at lines {} and {}; keep one",
                       entry.key.empty() ? "<<" : entry.key, it->second->at.line, entry.at.line));
     }
+    map->entries = std::move(kept);
   }
 
   void Merge(YamlNode* map) {
@@ -401,8 +436,8 @@ class DocumentStart : public YAML::EventHandler {
 
 // yaml-cpp notices a broken line at the next one that makes no sense with it, so the search for
 // the cause goes up from there to the nearest line that is in order.
-void ReportSyntaxError(const Source& source, const TreeBuilder& builder, size_t offset,
-                       const std::string& message, Diagnostics* diagnostics) {
+void ReportSyntaxError(const Source& source, size_t offset, const std::string& message,
+                       Diagnostics* diagnostics) {
   const size_t last = source.LineOf(std::min(offset, source.text().size()));
   for (size_t line = last + 1; line-- > 0;) {
     const std::string_view text = source.Line(line);
@@ -414,14 +449,6 @@ void ReportSyntaxError(const Source& source, const TreeBuilder& builder, size_t 
     const bool in_order = text.find(": ") != std::string_view::npos || text.ends_with(':') ||
                           text.find("- ") != std::string_view::npos;
     if (line < last && in_order) break;
-  }
-  if (message.starts_with("end of")) {
-    if (const auto open = builder.OpenFlow()) {
-      diagnostics->Add(source.At(*open), "",
-                       fmt::format("not valid YAML: this '{}' is never closed",
-                                   source.text()[source.SkipProperties(*open)]));
-      return;
-    }
   }
   diagnostics->Add(source.At(offset), "",
                    fmt::format("not valid YAML ({}); check the indentation, quotes and ':' of this "
@@ -489,11 +516,12 @@ std::optional<YamlNode> Parse(std::string_view raw, const Position& origin,
   } catch (const Stop&) {
     return std::nullopt;
   } catch (const YAML::Exception& e) {
-    ReportSyntaxError(source, builder, static_cast<size_t>(std::max(e.mark.pos, 0)), e.msg,
-                      diagnostics);
+    ReportSyntaxError(source, static_cast<size_t>(std::max(e.mark.pos, 0)), e.msg, diagnostics);
     return std::nullopt;
   }
-  return builder.TakeRoot();
+  YamlNode root = builder.TakeRoot();
+  if (root.kind == YamlNode::Kind::kNull) root.at = source.At(0);
+  return root;
 }
 
 }  // namespace
