@@ -42,8 +42,8 @@ TEST(JobChecks, DegreesMustMakeTheWorld) {
             "job.yaml:2:1: hybrid_configs: dp 2 x mp 1 x pp 1 x sharding 1 = 2 but 1 process; "
             "change a degree or the number of processes");
   EXPECT_EQ(Resolve("{dp_degree: -1, mp_degree: 3}", 4),
-            "job.yaml:2:1: hybrid_configs: dp -1 x mp 3 x pp 1 x sharding 1 cannot be made equal to "
-            "4 processes: 3 does not divide 4; change a degree or the number of processes");
+            "job.yaml:2:1: hybrid_configs: dp -1 x mp 3 x pp 1 x sharding 1 cannot be made equal "
+            "to 4 processes: 3 does not divide 4; change a degree or the number of processes");
   EXPECT_EQ(Resolve("{dp_degree: 1048576, mp_degree: 1048576, pp_degree: 1048576, "
                     "sharding_degree: 1048576}", 4),
             "job.yaml:2:1: hybrid_configs: dp 1048576 x mp 1048576 x pp 1048576 x sharding 1048576 "
@@ -92,8 +92,8 @@ TEST(JobChecks, OneWayOfClipping) {
             "job.yaml:2:32: optimizer.grad_clip: gives none of global_norm, norm and value; give "
             "exactly one, or null");
   EXPECT_EQ(clip("{value: 5, norm: 1}"),
-            "job.yaml:2:32: optimizer.grad_clip: gives several of global_norm, norm and value; give "
-            "exactly one, or null");
+            "job.yaml:2:32: optimizer.grad_clip: gives several of global_norm, norm and value; "
+            "give exactly one, or null");
 }
 
 TEST(JobChecks, InterleavingNeedsItsDegree) {

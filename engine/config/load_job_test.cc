@@ -13,21 +13,26 @@
 namespace capstan {
 namespace {
 
-// The example of the job format, as it stands there.
+// The example of the job format.
 constexpr char kCanonical[] = R"(version: 1
 name: resnet50-imagenet
 model:      {name: resnet50, classes: 1000, pretrained: weights/resnet50.safetensors, freeze: []}
 dataset:
   train:    {type: image_list, root: data/imagenet, list: train_list.txt, batch_size: 256,
              transforms: [{RandFlipImage: {flip_code: 1}}, ToCHWImage],
-             loader: {num_workers: auto, prefetch: 4, cache: none}, bad_samples: {policy: skip, limit: 0.001}}
-  eval:     {type: image_list, root: data/imagenet, list: val_list.txt, batch_size: 256, transforms: []}
+             loader: {num_workers: auto, prefetch: 4, cache: none},
+             bad_samples: {policy: skip, limit: 0.001}}
+  eval:     {type: image_list, root: data/imagenet, list: val_list.txt, batch_size: 256,
+             transforms: []}
 loss:       {name: cross_entropy, label_smoothing: 0.1}
-optimizer:  {name: momentum, momentum: 0.9, weight_decay: 1.0e-4, no_decay: [bias, norm], grad_clip: null, layer_lr_decay: null,
+optimizer:  {name: momentum, momentum: 0.9, weight_decay: 1.0e-4, no_decay: [bias, norm],
+             grad_clip: null, layer_lr_decay: null,
              lr: {name: cosine, base: 0.8, warmup_epochs: 5}}
 amp:        {dtype: bfloat16, level: O1, keep_fp32: [], allow_16: []}      # off | O1 | O2
-hybrid_configs: {dp_degree: 4, mp_degree: 2, pp_degree: 2, sharding_degree: 1, sharding_stage: 1, sequence_parallel: false}   # or: auto
-strategy:   {accumulate: 1, micro_batches: 4, schedule: 1f1b, virtual_pp_degree: 1, recompute: none, fuse_grad_size_in_MB: 32, overlap: true,
+hybrid_configs: {dp_degree: 4, mp_degree: 2, pp_degree: 2, sharding_degree: 1, sharding_stage: 1,
+                 sequence_parallel: false}   # or: auto
+strategy:   {accumulate: 1, micro_batches: 4, schedule: 1f1b, virtual_pp_degree: 1, recompute: none,
+             fuse_grad_size_in_MB: 32, overlap: true,
              reduce_dtype: float32, sync_every: 1, dgc: null, offload: none}
 train:      {epochs: 90, max_iterations: null, seed: 42, ema: null, deterministic: false}
 eval:       {every_epochs: 1, every_iterations: null, start: 0, metric: top1}
@@ -168,8 +173,8 @@ watchdog_s: "30"
             "here are flip_code\n"
             "job.yaml:10:9: dataset.train.transforms.1: 'ToCHWimage' is not a transform; did you "
             "mean 'ToCHWImage'? choose one of RandFlipImage, NormalizeImage, ToCHWImage\n"
-            "job.yaml:11:9: dataset.train.transforms.2: expected one name with its options, found 2 "
-            "keys; indent the options below 'RandFlipImage:' or write 'RandFlipImage: {...}'\n"
+            "job.yaml:11:9: dataset.train.transforms.2: expected one name with its options, found "
+            "2 keys; indent the options below 'RandFlipImage:' or write 'RandFlipImage: {...}'\n"
             "job.yaml:13:46: loss.label_smoothing: 1.5 is out of range; it must be from 0 to 1\n"
             "job.yaml:16:3: optimizer.learning_rte: unknown key; the keys here are name, no_decay, "
             "grad_clip, layer_lr_decay, lr, betas\n"
@@ -191,7 +196,8 @@ TEST(LoadJob, LabelsStayAsWritten) {
             "amp: {level: off}\n");
   ASSERT_TRUE(job.ok()) << MessageOf(job.status());
   EXPECT_EQ(job->model.choice.options.As<SampleNet>().label_names,
-            (std::vector<std::string>{"no", "yes", "on", "0123", "1.0", "北京", "y", "null", "1e3"}));
+            (std::vector<std::string>{"no", "yes", "on", "0123", "1.0", "北京", "y", "null",
+                                      "1e3"}));
   EXPECT_EQ(job->amp.level, AmpSpec::Level::kOff);
   EXPECT_EQ(Errors("model:\n  name: crnn\n  label_names: [a, \"\", null]\n"),
             "job.yaml:3:20: model.label_names.1: the item is empty or null; remove it, or quote it "
@@ -263,7 +269,10 @@ TEST(LoadJob, NamesLookalikes) {
 // CFG-07.
 TEST(LoadJob, WindowsFilesReadAlike) {
   std::string windows = "\xEF\xBB\xBF";
-  for (const char c : std::string_view(kCanonical)) windows += c == '\n' ? "\r\n" : std::string(1, c);
+  for (const char c : std::string_view(kCanonical)) {
+    if (c == '\n') windows += '\r';
+    windows += c;
+  }
   const absl::StatusOr<JobSpec> a = Parse(kCanonical), b = Parse(windows);
   ASSERT_TRUE(b.ok()) << MessageOf(b.status());
   EXPECT_EQ(Render(*a), Render(*b));
@@ -328,7 +337,7 @@ TEST(LoadJob, AppliesOverrides) {
   EXPECT_EQ(job->log.every_iterations, 10);
   EXPECT_EQ(job->train.epochs, 2);
   EXPECT_EQ(job->Where("optimizer.lr.base"), "-o optimizer.lr=1e-3");
-  EXPECT_EQ(job->Where("train.seed"), "job.yaml:16:54");
+  EXPECT_EQ(job->Where("train.seed"), "job.yaml:21:54");
 }
 
 TEST(LoadJob, RefusesSenselessOverrides) {

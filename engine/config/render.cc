@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/base/text.h"
+#include "engine/config/diagnostics.h"
 #include "engine/config/job_keys.h"
 
 namespace capstan {
@@ -148,7 +149,54 @@ void Block(const TypeInfo& type, const void* value, const std::string& indent, s
   });
 }
 
+struct Leaf {
+  std::string path;
+  std::string text;
+};
+
+void AddLeaves(const TypeInfo& type, const void* value, const std::string& path,
+               std::vector<Leaf>* leaves) {
+  VisitKeys(type, value, [&](const FieldInfo& field, const TypeInfo& inner, const void* v) {
+    const std::string inner_path = JoinPath(path, field.name);
+    const bool set_optional =
+        inner.kind == Kind::kOptional && inner.value(const_cast<void*>(v)) != nullptr;
+    const TypeInfo& bare = set_optional ? *inner.element : inner;
+    if (bare.kind == Kind::kStruct) {
+      AddLeaves(bare, set_optional ? inner.value(const_cast<void*>(v)) : v, inner_path, leaves);
+    } else {
+      leaves->push_back({inner_path, Flow(field, inner, v)});
+    }
+  });
+}
+
+const Leaf* FindLeaf(const std::vector<Leaf>& leaves, const std::string& path) {
+  for (const Leaf& leaf : leaves) {
+    if (leaf.path == path) return &leaf;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+std::vector<ChangedKey> ChangedKeys(const JobSpec& before, const JobSpec& after) {
+  constexpr char kNotSet[] = "not set";
+  std::vector<Leaf> old_leaves, new_leaves;
+  AddLeaves(TypeOf<JobSpec>(), &before, "", &old_leaves);
+  AddLeaves(TypeOf<JobSpec>(), &after, "", &new_leaves);
+  std::vector<ChangedKey> changed;
+  for (const Leaf& leaf : new_leaves) {
+    const Leaf* old = FindLeaf(old_leaves, leaf.path);
+    if (old == nullptr || old->text != leaf.text) {
+      changed.push_back({leaf.path, old == nullptr ? kNotSet : old->text, leaf.text});
+    }
+  }
+  for (const Leaf& leaf : old_leaves) {
+    if (FindLeaf(new_leaves, leaf.path) == nullptr) {
+      changed.push_back({leaf.path, leaf.text, kNotSet});
+    }
+  }
+  return changed;
+}
 
 std::string Render(const JobSpec& job) {
   std::string out;

@@ -147,5 +147,29 @@ TEST(Render, SpellsEqualNumbersAlike) {
   }
 }
 
+TEST(ChangedKeys, ShowsOldAndNew) {
+  const auto a = Parse(
+      "model: crnn\ntrain: {epochs: 90}\noptimizer: {name: momentum, momentum: 0.5, lr: 1}\n");
+  const auto b = Parse(
+      "model: crnn\n"
+      "train: {epochs: 120, ema: 0.9}\n"
+      "optimizer: {name: adam, lr: 1, no_decay: []}\n");
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_TRUE(ChangedKeys(*a, *a).empty());
+  std::string text;
+  for (const ChangedKey& key : ChangedKeys(*a, *b)) {
+    text += key.path + ": " + key.before + " -> " + key.after + "\n";
+  }
+  EXPECT_EQ(text,
+            "optimizer.name: momentum -> adam\n"
+            "optimizer.betas: not set -> [0.9, 0.999]\n"
+            "optimizer.no_decay: [bias, norm] -> []\n"
+            "train.epochs: 90 -> 120\n"
+            "train.ema.decay: not set -> 0.9\n"
+            "optimizer.momentum: 0.5 -> not set\n"
+            "optimizer.weight_decay: 0 -> not set\n"
+            "train.ema: null -> not set\n");
+}
+
 }  // namespace
 }  // namespace capstan

@@ -49,7 +49,8 @@ TEST(Scalars, RefusesWhatIsNoNumber) {
   for (const char* text : {"nan", ".nan", ".NaN", "inf", ".inf", "-.inf", "+.INF", "Infinity"}) {
     EXPECT_EQ(problem(text), "'" + std::string(text) + "' is not a finite number");
   }
-  for (const char* text : {"", "ten", "1e", "0x10", "1_000", "1,5", "--1", "+-1", ".", "1 2", "e5"}) {
+  for (const char* text :
+       {"", "ten", "1e", "0x10", "1_000", "1,5", "--1", "+-1", ".", "1 2", "e5"}) {
     EXPECT_EQ(problem(text), "'" + std::string(text) + "' is not a number");
   }
   EXPECT_EQ(problem("010"),

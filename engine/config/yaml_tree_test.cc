@@ -37,7 +37,8 @@ std::string Parse(std::string_view text) {
 }
 
 TEST(YamlTree, KeepsScalarsAsWritten) {
-  EXPECT_EQ(Parse("a: 010\nb: 'no'\nc: no\nd: 1.0\ne:\nf: null\ng: ~\nh: NULL\ni: [0123, y, \"\"]\n"),
+  EXPECT_EQ(Parse("a: 010\nb: 'no'\nc: no\nd: 1.0\ne:\nf: null\ng: ~\nh: NULL\n"
+                  "i: [0123, y, \"\"]\n"),
             "{a: 010, b: 'no', c: no, d: 1.0, e: ~, f: ~, g: ~, h: ~, i: [0123, y, '']}");
   EXPECT_EQ(Parse("a: \"x\\ty\\\"\"\nb: 'it''s'\nc: |\n  two\n  lines\nd: !!str 5\n"),
             "{a: 'x\ty\"', b: 'it's', c: 'two\nlines\n', d: '5'}");
@@ -113,8 +114,8 @@ TEST(YamlTree, NamesLookalikes) {
   EXPECT_EQ(Parse("train:\n  seed: 1\n  epochs：5\n"),
             "f:3:3: 'epochs：5' is a key without ':'; '：' (U+FF1A, full-width colon) is not ':'");
   EXPECT_EQ(Parse("a: 1\nepochs:\xE3\x80\x80" "5\nb: 2\n"),
-            "f:2:8: not valid YAML: U+3000 (ideographic space) is not a plain space; type the plain "
-            "character");
+            "f:2:8: not valid YAML: U+3000 (ideographic space) is not a plain space; type the "
+            "plain character");
   EXPECT_EQ(Parse("a: 1\nepochs:5\nb: 2\n"),
             "f:2:7: not valid YAML: a blank is missing after ':'");
   EXPECT_EQ(Parse("epochs: \xC2\xA0" "5\n"),
