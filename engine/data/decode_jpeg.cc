@@ -2,6 +2,7 @@
 // some mean a damaged picture while others are harmless.
 #include <csetjmp>
 #include <cstdio>
+#include <vector>
 
 #include <jpeglib.h>
 
@@ -67,6 +68,7 @@ class JpegDecoder {
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
     jpeg_save_markers(&info_, kExifMarker, kMaxMarkerBytes);
     jpeg_read_header(&info_, TRUE);
+    orientation_ = FindOrientation();
     if (int64_t{info_.image_width} * info_.image_height > kMaxPicturePixels) {
       std::snprintf(errors_.message, sizeof(errors_.message), "%u x %u pixels are too many",
                     info_.image_width, info_.image_height);
@@ -91,7 +93,12 @@ class JpegDecoder {
     return true;
   }
 
-  int Orientation() const {
+  int orientation() const { return orientation_; }
+  const char* message() const { return errors_.message; }
+
+ private:
+  // Before the pixels are read: at the end libjpeg forgets the markers.
+  int FindOrientation() const {
     for (jpeg_saved_marker_ptr m = info_.marker_list; m != nullptr; m = m->next) {
       std::string_view data(reinterpret_cast<const char*>(m->data), m->data_length);
       constexpr std::string_view kExif("Exif\0\0", 6);
@@ -101,12 +108,10 @@ class JpegDecoder {
     return 1;
   }
 
-  const char* message() const { return errors_.message; }
-
- private:
   jpeg_decompress_struct info_;
   ErrorManager errors_;
   std::vector<uint8_t> ink_row_;
+  int orientation_ = 1;
 };
 
 }  // namespace
@@ -114,7 +119,7 @@ class JpegDecoder {
 absl::StatusOr<int> DecodeJpeg(std::string_view bytes, Image* image) {
   JpegDecoder decoder;
   if (!decoder.Decode(bytes, image)) return DataLoss("damaged JPEG: {}", decoder.message());
-  return decoder.Orientation();
+  return decoder.orientation();
 }
 
 }  // namespace capstan

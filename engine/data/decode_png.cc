@@ -67,6 +67,8 @@ absl::StatusOr<int> DecodePng(std::string_view bytes, Image* image) {
                             image->pixels.data());
     }
   }
+  // Up to the end chunk: shows that the file is whole, and EXIF may follow the pixels.
+  if (int e = spng_decode_chunks(png); e != 0) return DamagedPng(e);
   spng_exif exif;
   if (spng_get_exif(png, &exif) != 0) return 1;
   return ExifOrientation(std::string_view(exif.data, exif.length));
