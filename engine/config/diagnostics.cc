@@ -29,11 +29,10 @@ absl::Status Diagnostics::ToStatus() const {
   std::vector<const Item*> order;
   for (const Item& item : items_) order.push_back(&item);
   std::stable_sort(order.begin(), order.end(), [](const Item* a, const Item* b) {
-    const auto key = [](const Item* i) {
-      return std::tuple(i->at.line == 0, std::string_view(i->at.line == 0 ? "" : i->at.file),
-                        i->at.line, i->at.column);
-    };
-    return key(a) < key(b);
+    // Overrides, which have no lines, keep the order in which they were found.
+    if (a->at.line == 0 || b->at.line == 0) return a->at.line != 0 && b->at.line == 0;
+    return std::tie(a->at.file, a->at.line, a->at.column) <
+           std::tie(b->at.file, b->at.line, b->at.column);
   });
   std::string text;
   for (size_t i = 0; i < std::min(order.size(), kMostShown); ++i) {
