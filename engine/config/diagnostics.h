@@ -33,7 +33,6 @@ class Diagnostics {
   // `path` is the dotted path of the key, empty where the file itself is at fault.
   void Add(Position at, std::string path, std::string problem);
   bool empty() const { return items_.empty(); }
-  size_t size() const { return items_.size(); }
 
   // OK when empty. Else one line for each mistake, files before overrides, by line and column.
   absl::Status ToStatus() const;
