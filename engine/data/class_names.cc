@@ -23,8 +23,8 @@ absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::string& path)
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), id);
     const std::string_view name = line.substr(static_cast<size_t>(end - line.data()));
     if (error != std::errc() || id < 0 || (!name.empty() && name[0] != ' ' && name[0] != '\t')) {
-      status = InvalidArgument("{}:{}: expected a class id and a name, found '{}'", path, number,
-                               line);
+      status =
+          InvalidArgument("{}:{}: expected a class id and a name, found '{}'", path, number, line);
     } else if (!names.emplace(id, Trim(name)).second) {
       status = InvalidArgument("{}:{}: class id {} has a name already", path, number, id);
     }

@@ -1,12 +1,14 @@
-// libjpeg's own interface rather than TurboJPEG's: only here does a warning say which one it is, and
-// some mean a damaged picture while others are harmless.
-#include <csetjmp>
-#include <cstdio>
-#include <vector>
-
+// libjpeg's own interface rather than TurboJPEG's: only here does a warning say which one it is,
+// and some mean a damaged picture while others are harmless.
+// clang-format off: jpeglib.h wants <cstdio> before it, jerror.h wants jpeglib.h
+#include <jerror.h>
 #include <jpeglib.h>
 
-#include <jerror.h>
+#include <csetjmp>
+#include <cstdio>
+// clang-format on
+
+#include <vector>
 
 #include "engine/base/status.h"
 #include "engine/data/exif.h"
@@ -32,8 +34,7 @@ void StopDecoding(j_common_ptr info) {
 
 bool IsHarmless(int warning) {
   return warning == JWRN_EXTRANEOUS_DATA || warning == JWRN_JFIF_MAJOR ||
-         warning == JWRN_ADOBE_XFORM || warning == JWRN_BOGUS_ICC ||
-         warning == JWRN_NOT_SEQUENTIAL;
+         warning == JWRN_ADOBE_XFORM || warning == JWRN_BOGUS_ICC || warning == JWRN_NOT_SEQUENTIAL;
 }
 
 // After most warnings libjpeg makes up the rest of the picture; that is no sample to train on.

@@ -52,8 +52,8 @@ absl::StatusOr<int> DecodePng(std::string_view bytes, Image* image) {
   image->Reset({3, header.height, header.width});
   const bool deep = header.bit_depth == 16;
   if (!deep && !HasAlpha(png, header)) {
-    const int e = spng_decode_image(png, image->pixels.data(), image->pixels.size(),
-                                    SPNG_FMT_RGB8, 0);
+    const int e =
+        spng_decode_image(png, image->pixels.data(), image->pixels.size(), SPNG_FMT_RGB8, 0);
     if (e != 0) return DamagedPng(e);
   } else {
     std::vector<uint16_t> rgba(static_cast<size_t>(pixels) * (deep ? 4 : 2));

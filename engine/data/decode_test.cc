@@ -53,8 +53,8 @@ std::string MakePng(int width, int height, spng_color_type color, int depth,
   if (transparency != nullptr) {
     CHECK_EQ(spng_set_trns(png, transparency), 0);
   }
-  CHECK_EQ(spng_encode_image(png, pixels.data(), pixels.size(), SPNG_FMT_PNG,
-                             SPNG_ENCODE_FINALIZE), 0);
+  CHECK_EQ(spng_encode_image(png, pixels.data(), pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE),
+           0);
   size_t size = 0;
   int error = 0;
   void* buffer = spng_get_png_buffer(png, &size, &error);
@@ -75,11 +75,11 @@ std::string Words(std::initializer_list<uint16_t> values) {
 }
 
 TEST(Decode, AdobeInksBecomeRgb) {
-  for (const auto& [name, wanted] : std::vector<std::pair<std::string, Rgb>>{
-           {"cmyk_red.jpg", {255, 0, 0}},
-           {"cmyk_white.jpg", {255, 255, 255}},
-           {"cmyk_black_k.jpg", {0, 0, 0}},
-           {"cmyk_mid.jpg", {223, 167, 111}}}) {
+  for (const auto& [name, wanted] :
+       std::vector<std::pair<std::string, Rgb>>{{"cmyk_red.jpg", {255, 0, 0}},
+                                                {"cmyk_white.jpg", {255, 255, 255}},
+                                                {"cmyk_black_k.jpg", {0, 0, 0}},
+                                                {"cmyk_mid.jpg", {223, 167, 111}}}) {
     SCOPED_TRACE(name);
     const Image image = Decoded(TestFile(name));
     ASSERT_EQ(image.shape, (ImageShape{3, 16, 16}));
@@ -104,7 +104,9 @@ TEST(Decode, ContentDecidesNotTheName) {
 
 TEST(Decode, ExifOrientationIsApplied) {
   const Rgb red{255, 0, 0}, green{0, 255, 0}, blue{0, 0, 255}, white{255, 255, 255};
-  const auto color = [&](char c) { return c == 'R' ? red : c == 'G' ? green : c == 'B' ? blue : white; };
+  const auto color = [&](char c) {
+    return c == 'R' ? red : c == 'G' ? green : c == 'B' ? blue : white;
+  };
   const std::array<std::string, 8> quadrants = {"RGBW", "GRWB", "WBGR", "BWRG",
                                                 "RBGW", "BRWG", "WGBR", "GWRB"};
   for (int orientation = 1; orientation <= 8; ++orientation) {

@@ -36,8 +36,10 @@ void ApplyOrientation(int orientation, Image* image, Image* scratch) {
   if (orientation <= 1 || orientation > 8) return;
   // Bits of what the eight values mean: rows and columns swapped, then mirrored.
   const bool transpose = orientation >= 5;
-  const bool mirror_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  const bool mirror_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  const bool mirror_x =
+      orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool mirror_y =
+      orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   const ImageShape from = image->shape;
   const ImageShape to = transpose ? ImageShape{from.channels, from.width, from.height} : from;
   scratch->Reset(to);
@@ -47,8 +49,8 @@ void ApplyOrientation(int orientation, Image* image, Image* scratch) {
     const int64_t v = mirror_y ? to.height - 1 - y : y;
     for (int64_t x = 0; x < to.width; ++x, out += channels) {
       const int64_t u = mirror_x ? to.width - 1 - x : x;
-      const uint8_t* in = transpose ? image->Row(u) + v * from.channels
-                                    : image->Row(v) + u * from.channels;
+      const uint8_t* in =
+          transpose ? image->Row(u) + v * from.channels : image->Row(v) + u * from.channels;
       std::memcpy(out, in, channels);
     }
   }

@@ -4,6 +4,8 @@
 
 namespace capstan {
 
-std::string ImageShape::ToString() const { return fmt::format("{}x{}x{}", channels, height, width); }
+std::string ImageShape::ToString() const {
+  return fmt::format("{}x{}x{}", channels, height, width);
+}
 
 }  // namespace capstan

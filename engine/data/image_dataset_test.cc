@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kByteOrderMark = "\xEF\xBB\xBF";
+
 class ImageDatasetTest : public testing::Test {
  protected:
   ImageDatasetTest()
@@ -59,7 +61,7 @@ void ExpectContains(const std::string& text, const std::string& part) {
 
 TEST_F(ImageDatasetTest, ByteOrderMarkCrLfAndBlankLines) {
   for (const std::string end : {"\r\n", ""}) {
-    const auto set = OpenList("\xEF\xBB\xBF" "a.jpg 4\r\n\r\nb.jpg 7" + end);
+    const auto set = OpenList(kByteOrderMark + "a.jpg 4\r\n\r\nb.jpg 7" + end);
     ASSERT_TRUE(set.ok()) << MessageOf(set.status());
     ASSERT_EQ((*set)->size(), 2);
     EXPECT_EQ((*set)->Describe(0), "a.jpg (list.txt:1)");
@@ -72,8 +74,8 @@ TEST_F(ImageDatasetTest, ByteOrderMarkCrLfAndBlankLines) {
 
 TEST_F(ImageDatasetTest, TheLastDelimiterSplits) {
   for (const std::string delimiter : {" ", "\t"}) {
-    const auto set = OpenList("dog 1/img (2).jpg" + delimiter + "0\n中文 目录/a.jpg" + delimiter + "1\n",
-                              2, delimiter);
+    const auto set = OpenList(
+        "dog 1/img (2).jpg" + delimiter + "0\n中文 目录/a.jpg" + delimiter + "1\n", 2, delimiter);
     ASSERT_TRUE(set.ok()) << MessageOf(set.status());
     ASSERT_EQ((*set)->size(), 2);
     EXPECT_EQ((*set)->Describe(0), "dog 1/img (2).jpg (list.txt:1)");
@@ -109,7 +111,8 @@ TEST_F(ImageDatasetTest, EmptyAndMissingLists) {
   ExpectContains(Fault(""), "the image list is empty");
   ExpectContains(Fault("\n\r\n"), "the image list is empty");
   const auto set = OpenImageDataset(
-      {"image_list", AnyStruct::Of(ImageListOptions{.root = root_.string(), .list = "none.txt"})}, 0);
+      {"image_list", AnyStruct::Of(ImageListOptions{.root = root_.string(), .list = "none.txt"})},
+      0);
   ExpectContains(MessageOf(set.status()), "none.txt");
 }
 
@@ -171,7 +174,7 @@ TEST_F(ImageDatasetTest, FoldersAreClassesSortedByBytes) {
 }
 
 TEST_F(ImageDatasetTest, ClassNames) {
-  Write("names.txt", "\xEF\xBB\xBF" "1 goldfish, Carassius\r\n0 tench, Tinca tinca\r\n");
+  Write("names.txt", kByteOrderMark + "1 goldfish, Carassius\r\n0 tench, Tinca tinca\r\n");
   const auto names = ReadClassNames((root_ / "names.txt").string());
   ASSERT_TRUE(names.ok()) << MessageOf(names.status());
   EXPECT_EQ(*names, (std::vector<std::string>{"tench, Tinca tinca", "goldfish, Carassius"}));

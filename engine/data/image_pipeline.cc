@@ -48,8 +48,9 @@ absl::Status CheckCrop(int64_t size, int64_t padding, ImageFlow* flow) {
 
 absl::Status Check(const DecodeImageOptions& o, ImageFlow* flow) {
   if (o.channel_first) {
-    return InvalidArgument("channel_first: true is not supported; the order in memory is chosen "
-                           "by the engine, so leave it out");
+    return InvalidArgument(
+        "channel_first: true is not supported; the order in memory is chosen "
+        "by the engine, so leave it out");
   }
   flow->decoded = true;
   if (flow->shape.channels == 0) flow->shape.channels = 3;
@@ -64,7 +65,9 @@ absl::Status Check(const ResizeImageOptions& o, ImageFlow* flow) {
   return absl::OkStatus();
 }
 
-absl::Status Check(const CropImageOptions& o, ImageFlow* flow) { return CheckCrop(o.size, 0, flow); }
+absl::Status Check(const CropImageOptions& o, ImageFlow* flow) {
+  return CheckCrop(o.size, 0, flow);
+}
 
 absl::Status Check(const RandCropPadOptions& o, ImageFlow* flow) {
   return CheckCrop(o.size, o.padding, flow);
@@ -141,7 +144,8 @@ std::span<const TransformRow> Rows() {
       PixelRow<CropImageOptions, CropImage>("CropImage", "keeps the centre"),
       PixelRow<RandCropImageOptions, RandCropImage>(
           "RandCropImage", "keeps a random part and scales it to a square"),
-      PixelRow<RandFlipImageOptions, RandFlipImage>("RandFlipImage", "mirrors half of the pictures"),
+      PixelRow<RandFlipImageOptions, RandFlipImage>("RandFlipImage",
+                                                    "mirrors half of the pictures"),
       PixelRow<RandCropPadOptions, RandCropPad>(
           "RandCropPad", "adds a black border, then keeps a random part of fixed size"),
       PixelRow<RandAffineOptions, RandAffine>(
@@ -245,8 +249,8 @@ absl::Status ImagePipeline::TransformPixels(const RandomKey& key, Image* image,
     }
   }
   for (const Step& step : pixel_steps_) {
-    RETURN_IF_ERROR(step.row->pixels(step.options, key.Mix(step.number), *image, scratch),
-                    "in {}", step.row->choice.name);
+    RETURN_IF_ERROR(step.row->pixels(step.options, key.Mix(step.number), *image, scratch), "in {}",
+                    step.row->choice.name);
     std::swap(*image, *scratch);
   }
   return absl::OkStatus();

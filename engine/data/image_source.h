@@ -2,7 +2,8 @@
 //
 // Fields: "image" f32 [channels, height, width] (channels_last), "label" i64 [].
 //
-//   ASSIGN_OR_RETURN(auto source, ImageSource::Create(std::move(set), pipeline, SampleCache::kNone));
+//   ASSIGN_OR_RETURN(auto source,
+//                    ImageSource::Create(std::move(set), pipeline, SampleCache::kNone));
 #pragma once
 
 #include <atomic>

@@ -51,10 +51,10 @@ std::shared_ptr<const SampleSource> FileSource(SampleCache cache) {
     }
     file << "trunc_half_base.jpg 9\n";
   }
-  auto set = OpenImageDataset({"image_list", AnyStruct::Of(ImageListOptions{
-                                                 .root = "engine/data/testdata",
-                                                 .list = std::filesystem::absolute(list)})},
-                              10);
+  auto set = OpenImageDataset(
+      {"image_list", AnyStruct::Of(ImageListOptions{.root = "engine/data/testdata",
+                                                    .list = std::filesystem::absolute(list)})},
+      10);
   CHECK_OK(set);
   auto source = ImageSource::Create(*std::move(set), PipelineOf(Augmented()), cache);
   CHECK_OK(source);
@@ -129,16 +129,16 @@ TEST(ImageSource, TheDiskCacheIsNotThereYet) {
   auto set = OpenSynthetic({}, 10);
   CHECK_OK(set);
   const std::optional<ImageShape> shape = (*set)->fixed_shape();
-  const auto source = ImageSource::Create(*std::move(set), PipelineOf({}, shape), SampleCache::kDisk);
-  EXPECT_EQ(MessageOf(source.status()),
-            "loader.cache: disk is not supported yet; use ram or none");
+  const auto source =
+      ImageSource::Create(*std::move(set), PipelineOf({}, shape), SampleCache::kDisk);
+  EXPECT_EQ(MessageOf(source.status()), "loader.cache: disk is not supported yet; use ram or none");
 }
 
 TEST(ReadPicture, GivesABatchOfOne) {
-  const ImagePipeline pipeline =
-      PipelineOf({Step("DecodeImage", DecodeImageOptions{}),
-                  Step("ResizeImage", ResizeImageOptions{.size = 4}),
-                  Step("NormalizeImage", NormalizeImageOptions{.scale = 1, .mean = {0}, .std = {1}})});
+  const ImagePipeline pipeline = PipelineOf(
+      {Step("DecodeImage", DecodeImageOptions{}),
+       Step("ResizeImage", ResizeImageOptions{.size = 4}),
+       Step("NormalizeImage", NormalizeImageOptions{.scale = 1, .mean = {0}, .std = {1}})});
   const auto picture = ReadPicture("engine/data/testdata/really_png.JPEG", pipeline);
   ASSERT_TRUE(picture.ok()) << MessageOf(picture.status());
   EXPECT_EQ(picture->type().ToString(), "f32[1,3,4,4]{channels_last}");

@@ -292,9 +292,10 @@ class LoaderImpl final : public Loader {
       Fail("a sample cannot be read (bad_samples.policy: fail)");
     } else if (static_cast<double>(skipped_) > options.limit * static_cast<double>(samples) ||
                nothing_left) {
-      Fail(fmt::format("{} of this rank's {} samples of epoch {} cannot be read, more than "
-                       "bad_samples.limit {} allows",
-                       skipped_, samples, epoch_, options.limit));
+      Fail(
+          fmt::format("{} of this rank's {} samples of epoch {} cannot be read, more than "
+                      "bad_samples.limit {} allows",
+                      skipped_, samples, epoch_, options.limit));
     }
   }
 
@@ -325,8 +326,7 @@ class LoaderImpl final : public Loader {
     const auto& tensors = item->buffer->batch.tensors;
     const std::span<const SampleField> fields = source_->fields();
     for (size_t i = 0; i < fields.size(); ++i) {
-      const int64_t bytes =
-          fields[i].shape.count() * static_cast<int64_t>(SizeOf(fields[i].dtype));
+      const int64_t bytes = fields[i].shape.count() * static_cast<int64_t>(SizeOf(fields[i].dtype));
       item->out[i] = static_cast<std::byte*>(tensors[i].view.data) + item->slot * bytes;
     }
     source_->Finish(item->work.get(), item->out);

@@ -39,9 +39,10 @@ struct LoaderConfig {
   SamplerOptions sampler;  // its size is taken from the source
   LoaderOptions loader;
   BadSampleOptions bad_samples;
-  uint64_t seed = 0;         // of the augmentation
-  SamplerState start;        // where to go on
-  int64_t end_epoch = std::numeric_limits<int64_t>::max();  // no epoch from this one on is read
+  uint64_t seed = 0;   // of the augmentation
+  SamplerState start;  // where to go on
+  // No epoch from this one on is read.
+  int64_t end_epoch = std::numeric_limits<int64_t>::max();
   int64_t ranks_on_host = 1;  // share the cores, when num_workers is auto
   int64_t max_held = 2;       // batches that the user holds at the same time
   HostAllocator allocator;    // ordinary memory when not set

@@ -27,8 +27,8 @@ class FakeSource final : public SampleSource {
   std::unique_ptr<SampleWork> NewWork() const override { return std::make_unique<Work>(); }
 
   absl::Status Prepare(int64_t index, const RandomKey& key, SampleWork* work) const override {
-    std::this_thread::sleep_for(std::chrono::microseconds(RandomKey(5).Below(
-        static_cast<uint64_t>(index), 60)));
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(RandomKey(5).Below(static_cast<uint64_t>(index), 60)));
     if (bad_.contains(index)) return DataLoss("damaged");
     static_cast<Work*>(work)->draw = key.Uniform(0);
     return absl::OkStatus();
@@ -61,8 +61,8 @@ std::string Text(const Batch& batch) {
   std::string text = fmt::format("{}:", batch.epoch);
   for (size_t i = 0; i < ids.size(); ++i) text += fmt::format(" {}/{}", ids[i], draws[3 * i + 2]);
   for (const BadSample& bad : batch.bad) text += fmt::format(" bad {}", bad.index);
-  return text + fmt::format(" -> {} {} {}", batch.after.epoch, batch.after.samples,
-                            batch.after.skipped);
+  return text +
+         fmt::format(" -> {} {} {}", batch.after.epoch, batch.after.samples, batch.after.skipped);
 }
 
 // All batches up to the end of the last epoch.
@@ -154,9 +154,10 @@ TEST(Loader, DrawsDependOnSeedEpochAndSampleAlone) {
       CHECK_OK(batch);
       if (*batch == nullptr) continue;
       for (int64_t i = 0; i < (*batch)->size; ++i) {
-        lines.insert(fmt::format("{} {} {}", (*batch)->epoch,
-                                 (*batch)->Get("index").Elements<int64_t>()[static_cast<size_t>(i)],
-                                 (*batch)->Get("draw").Elements<float>()[static_cast<size_t>(3 * i)]));
+        lines.insert(
+            fmt::format("{} {} {}", (*batch)->epoch,
+                        (*batch)->Get("index").Elements<int64_t>()[static_cast<size_t>(i)],
+                        (*batch)->Get("draw").Elements<float>()[static_cast<size_t>(3 * i)]));
       }
     }
     return lines;
@@ -223,9 +224,10 @@ TEST(Loader, BeyondTheLimitTheRunEndsWithNamesAndReasons) {
   for (int i = 0; i < 2; ++i) {
     const auto batch = loader->Next();
     ASSERT_EQ(batch.status().code(), absl::StatusCode::kDataLoss);
-    EXPECT_EQ(MessageOf(batch.status()),
-              "3 of this rank's 20 samples of epoch 0 cannot be read, more than bad_samples.limit 0.1 "
-              "allows\n  sample 5: damaged\n  sample 7: damaged\n  sample 12: damaged");
+    EXPECT_EQ(
+        MessageOf(batch.status()),
+        "3 of this rank's 20 samples of epoch 0 cannot be read, more than bad_samples.limit 0.1 "
+        "allows\n  sample 5: damaged\n  sample 7: damaged\n  sample 12: damaged");
   }
 }
 

@@ -22,7 +22,7 @@ namespace capstan {
 struct SampleField {
   std::string name;
   DType dtype = DType::kF32;
-  Shape shape;                                // of one sample
+  Shape shape;                                 // of one sample
   MemoryFormat format = MemoryFormat::kPlain;  // of the batch
 
   TensorType BatchType(int64_t n) const;

@@ -22,7 +22,8 @@ std::vector<uint32_t> Shuffled(int64_t size, const RandomKey& key) {
 }  // namespace
 
 SamplerState EpochOrder::StateAfter(int64_t batches, int64_t skipped) const {
-  const int64_t samples = batches <= full_batches_ ? start_ + batches * batch_size_ * world_ : size_;
+  const int64_t samples =
+      batches <= full_batches_ ? start_ + batches * batch_size_ * world_ : size_;
   return {.epoch = epoch_, .samples = samples, .skipped = skipped};
 }
 
@@ -96,8 +97,8 @@ EpochOrder Sampler::Cut(const SamplerState& state) const {
 EpochOrder Sampler::Order(const SamplerState& state) const {
   EpochOrder order = Cut(state);
   if (options_.shuffle) {
-    const RandomKey key = RandomKey(options_.seed).Mix("sampler").Mix(
-        static_cast<uint64_t>(state.epoch));
+    const RandomKey key =
+        RandomKey(options_.seed).Mix("sampler").Mix(static_cast<uint64_t>(state.epoch));
     order.permutation_ =
         std::make_shared<const std::vector<uint32_t>>(Shuffled(options_.size, key));
   }

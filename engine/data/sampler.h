@@ -27,8 +27,8 @@ struct SamplerOptions {
   int64_t batch_size = 1;  // per data-parallel rank
   int64_t rank = 0;        // of the data-parallel ranks
   int64_t world = 1;
-  bool shuffle = true;     // kEvaluate never shuffles
-  bool drop_last = true;   // kEvaluate never drops
+  bool shuffle = true;    // kEvaluate never shuffles
+  bool drop_last = true;  // kEvaluate never drops
   uint64_t seed = 0;
 };
 

@@ -94,8 +94,8 @@ TEST(Sampler, EvaluationSeesEverySampleOnceInOrder) {
   for (const int64_t size : {1, 5, 20, 33}) {
     for (const int64_t world : {1, 2, 4}) {
       for (const int64_t batch : {1, 3, 64}) {
-        const SamplerOptions options{.mode = SamplerMode::kEvaluate, .size = size,
-                                     .batch_size = batch, .world = world};
+        const SamplerOptions options{
+            .mode = SamplerMode::kEvaluate, .size = size, .batch_size = batch, .world = world};
         EXPECT_EQ(Sorted(AllRanks(options, 0)), UpTo(size));
         if (world == 1) {
           EXPECT_EQ(AllRanks(options, 5), UpTo(size));
@@ -136,10 +136,11 @@ TEST(Sampler, AnotherLayoutGoesOnWhereTheFirstStopped) {
 }
 
 TEST(Sampler, FillsComeFromTheDroppedTailThenFromTheStart) {
-  const Sampler sampler = Make({.size = 11, .batch_size = 2, .rank = 1, .world = 2, .shuffle = false});
+  const Sampler sampler =
+      Make({.size = 11, .batch_size = 2, .rank = 1, .world = 2, .shuffle = false});
   const EpochOrder order = sampler.Order({});
   ASSERT_EQ(IdsOf(order), (Ids{2, 3, 6, 7}));
-  EXPECT_EQ(order.At(4), 9);   // of the tail 8 9 10, the second half
+  EXPECT_EQ(order.At(4), 9);  // of the tail 8 9 10, the second half
   EXPECT_EQ(order.At(5), 10);
   EXPECT_EQ(order.At(6), 2);
   EXPECT_EQ(order.At(9), 7);

@@ -54,10 +54,14 @@ class Synthetic final : public ImageDataset {
     const auto noise = static_cast<float>(options_.noise), wave = 127.5f * (1 - noise);
     std::vector<float> sines(static_cast<size_t>(shape_.width)), cosines(sines.size());
     for (int64_t c = 0; c < shape_.channels; ++c) {
-      const auto draw = [&](uint64_t i) { return key.UniformDouble(static_cast<uint64_t>(c) * 3 + i); };
+      const auto draw = [&](uint64_t i) {
+        return key.UniformDouble(static_cast<uint64_t>(c) * 3 + i);
+      };
       // At most four periods a picture, so that the pattern survives cropping and scaling.
-      const double fx = (draw(0) * 8 - 4) * 2 * std::numbers::pi / static_cast<double>(shape_.width);
-      const double fy = (draw(1) * 8 - 4) * 2 * std::numbers::pi / static_cast<double>(shape_.height);
+      const double fx =
+          (draw(0) * 8 - 4) * 2 * std::numbers::pi / static_cast<double>(shape_.width);
+      const double fy =
+          (draw(1) * 8 - 4) * 2 * std::numbers::pi / static_cast<double>(shape_.height);
       const double phase = draw(2) * 2 * std::numbers::pi;
       for (size_t x = 0; x < sines.size(); ++x) {
         sines[x] = static_cast<float>(std::sin(fx * static_cast<double>(x) + phase));

@@ -1,9 +1,9 @@
 // `type: synthetic`: generated pictures. A sample is a pure function of (options, index).
 //
-// pattern `waves`: each class has its own plane waves, seen through noise, so that a model can learn
-// it; training and evaluation sets share the classes when they share `seed`, and share no sample
-// when their ranges [first_sample, first_sample + samples) do not meet. pattern `noise`: noise alone,
-// to measure speed.
+// pattern `waves`: each class has its own plane waves, seen through noise, so that a model can
+// learn it; training and evaluation sets share the classes when they share `seed`, and share no
+// sample when their ranges [first_sample, first_sample + samples) do not meet. pattern `noise`:
+// noise alone, to measure speed.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Options of the transforms of pictures, by the names that PaddleClas gives them. Each struct is the
-// only place of its defaults.
+// Options of the transforms of pictures, by the names that PaddleClas gives them. Each struct is
+// the only place of its defaults.
 #pragma once
 
 #include <array>

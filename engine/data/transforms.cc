@@ -80,8 +80,8 @@ Box RandCropBox(const RandCropImageOptions& options, const RandomKey& key, int64
   const double ratio = Between(key, 0, options.ratio[0], options.ratio[1]);
   // Of a box with this ratio no more than this share fits; the range of areas is cut there.
   const double fits = std::min(h * ratio / w, w / (h * ratio));
-  const double area = h * w * Between(key, 1, std::min(options.scale[0], fits),
-                                      std::min(options.scale[1], fits));
+  const double area =
+      h * w * Between(key, 1, std::min(options.scale[0], fits), std::min(options.scale[1], fits));
   Box box;
   box.width = std::clamp(static_cast<int64_t>(std::sqrt(area * ratio)), int64_t{1}, width);
   box.height = std::clamp(static_cast<int64_t>(std::sqrt(area / ratio)), int64_t{1}, height);
@@ -134,7 +134,8 @@ absl::Status RandCropPad(const RandCropPadOptions& options, const RandomKey& key
 absl::Status RandAffine(const RandAffineOptions& options, const RandomKey& key, const Image& in,
                         Image* out) {
   constexpr double kRadians = std::numbers::pi / 180;
-  const auto width = static_cast<double>(in.shape.width), height = static_cast<double>(in.shape.height);
+  const auto width = static_cast<double>(in.shape.width),
+             height = static_cast<double>(in.shape.height);
   const double angle = Between(key, 0, -options.degrees, options.degrees) * kRadians;
   const double shift_x = Between(key, 1, -options.translate, options.translate) * width;
   const double shift_y = Between(key, 2, -options.translate, options.translate) * height;
@@ -223,7 +224,8 @@ void RandomErasing(const RandomErasingOptions& options, const RandomKey& key,
   const int64_t width = side(std::sqrt(area * ratio), shape.width);
   const int64_t height = side(std::sqrt(area / ratio), shape.height);
   const auto x = static_cast<int64_t>(key.Below(3, static_cast<uint64_t>(shape.width - width + 1)));
-  const auto y = static_cast<int64_t>(key.Below(4, static_cast<uint64_t>(shape.height - height + 1)));
+  const auto y =
+      static_cast<int64_t>(key.Below(4, static_cast<uint64_t>(shape.height - height + 1)));
   for (int64_t row = y; row < y + height; ++row) {
     std::fill_n(values + (row * shape.width + x) * shape.channels, width * shape.channels, 0.0f);
   }

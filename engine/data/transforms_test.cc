@@ -53,7 +53,8 @@ TEST(Resample, HalfPixelCentresWithoutAntialias) {
 TEST(Resample, EveryShapeOfFlatColorStaysFlat) {
   for (const auto& [height, width] : {std::pair(1, 1), {1, 2000}, {2000, 2}, {7, 5}}) {
     for (const bool antialias : {false, true}) {
-      const Image flat = Make({3, height, width}, Pixels(static_cast<size_t>(3 * height * width), 200));
+      const Image flat =
+          Make({3, height, width}, Pixels(static_cast<size_t>(3 * height * width), 200));
       const Pixels out = ScaledTo(flat, 32, 20, antialias);
       EXPECT_EQ(out, Pixels(3 * 32 * 20, 200)) << height << "x" << width;
     }
@@ -64,8 +65,8 @@ TEST(Resample, ReadsTheRegionOnly) {
   const Image image = Counting({3, 4, 5});
   Image out;
   Resample(image, {1, 2, 3, 2}, 2, 3, false, &out);
-  EXPECT_EQ(out.pixels, (Pixels{33, 34, 35, 36, 37, 38, 39, 40, 41,
-                                48, 49, 50, 51, 52, 53, 54, 55, 56}));
+  EXPECT_EQ(out.pixels,
+            (Pixels{33, 34, 35, 36, 37, 38, 39, 40, 41, 48, 49, 50, 51, 52, 53, 54, 55, 56}));
 }
 
 TEST(Transforms, ResizeShortKeepsProportions) {
@@ -88,9 +89,8 @@ TEST(Transforms, CropImageKeepsTheCentre) {
 
 TEST(Transforms, FlipCodes) {
   const Image image = Make({1, 2, 3}, {1, 2, 3, 4, 5, 6});
-  const std::array<std::pair<int64_t, Pixels>, 3> wanted = {{{1, {3, 2, 1, 6, 5, 4}},
-                                                              {0, {4, 5, 6, 1, 2, 3}},
-                                                              {-1, {6, 5, 4, 3, 2, 1}}}};
+  const std::array<std::pair<int64_t, Pixels>, 3> wanted = {
+      {{1, {3, 2, 1, 6, 5, 4}}, {0, {4, 5, 6, 1, 2, 3}}, {-1, {6, 5, 4, 3, 2, 1}}}};
   for (const auto& [code, flipped] : wanted) {
     int flips = 0;
     for (uint64_t k = 0; k < 400; ++k) {
@@ -118,7 +118,8 @@ TEST(Transforms, RandCropBoxesLieInsideAndFollowTheRanges) {
   for (const auto& [height, width] : {std::pair(1, 1), {1, 2000}, {2000, 2}}) {
     for (uint64_t k = 0; k < 200; ++k) {
       Image out;
-      ASSERT_TRUE(RandCropImage({.size = 32}, RandomKey(k), Counting({3, height, width}), &out).ok());
+      ASSERT_TRUE(
+          RandCropImage({.size = 32}, RandomKey(k), Counting({3, height, width}), &out).ok());
       ASSERT_EQ(out.shape, (ImageShape{3, 32, 32}));
     }
   }
@@ -128,8 +129,9 @@ TEST(Transforms, RandCropPadReachesEveryOffset) {
   std::set<Pixels> seen;
   for (uint64_t k = 0; k < 500; ++k) {
     Image out;
-    ASSERT_TRUE(RandCropPad({.size = 2, .padding = 1}, RandomKey(k),
-                            Make({1, 2, 2}, {1, 2, 3, 4}), &out).ok());
+    ASSERT_TRUE(
+        RandCropPad({.size = 2, .padding = 1}, RandomKey(k), Make({1, 2, 2}, {1, 2, 3, 4}), &out)
+            .ok());
     seen.insert(out.pixels);
   }
   EXPECT_EQ(seen.size(), 9u);
@@ -169,7 +171,8 @@ TEST(Transforms, NormalizeUsesEachChannelsConstants) {
 TEST(Transforms, ColorJitterWithoutRangesIsTheIdentity) {
   Image out;
   const Image image = Counting({3, 5, 7});
-  ASSERT_TRUE(ColorJitter({.brightness = 0, .contrast = 0, .saturation = 0}, kAnyKey, image, &out).ok());
+  ASSERT_TRUE(
+      ColorJitter({.brightness = 0, .contrast = 0, .saturation = 0}, kAnyKey, image, &out).ok());
   EXPECT_EQ(out.pixels, image.pixels);
 }
 
@@ -238,9 +241,9 @@ TEST(Pipeline, EveryChoiceHasADescription) {
 
 TEST(Pipeline, BgrSwapsTheChannelsThatNormalizationSees) {
   const auto pipeline = ImagePipeline::Create(
-      std::vector<Section>{Step("DecodeImage", DecodeImageOptions{.to_rgb = false}),
-                           Step("NormalizeImage",
-                                NormalizeImageOptions{.scale = 1, .mean = {0}, .std = {1}})},
+      std::vector<Section>{
+          Step("DecodeImage", DecodeImageOptions{.to_rgb = false}),
+          Step("NormalizeImage", NormalizeImageOptions{.scale = 1, .mean = {0}, .std = {1}})},
       ImageShape{3, 1, 1});
   ASSERT_TRUE(pipeline.ok()) << MessageOf(pipeline.status());
   Image image = Make({3, 1, 1}, {1, 2, 3}), scratch;

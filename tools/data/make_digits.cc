@@ -3,8 +3,8 @@
 //
 //   make_digits data/digits
 //
-// leaves train/3/0123.png, test/3/0456.png, train_list.txt, test_list.txt and class_names.txt there.
-// A folder that is complete already is left as it is.
+// leaves train/3/0123.png, test/3/0456.png, train_list.txt, test_list.txt and class_names.txt
+// there. A folder that is complete already is left as it is.
 #include <fmt/format.h>
 #include <spng.h>
 
@@ -51,7 +51,8 @@ std::string List(bool training) {
 
 std::string ClassNames() {
   std::string names;
-  for (int label = 0; label < kClasses; ++label) names += fmt::format("{} {}\n", label, kNames[label]);
+  for (int label = 0; label < kClasses; ++label)
+    names += fmt::format("{} {}\n", label, kNames[label]);
   return names;
 }
 

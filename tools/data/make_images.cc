@@ -37,7 +37,9 @@ struct Part {
 
 class JpegEncoder {
  public:
-  JpegEncoder() : handle_(tjInitCompress()) { CHECK(handle_ != nullptr) << tjGetErrorStr2(nullptr); }
+  JpegEncoder() : handle_(tjInitCompress()) {
+    CHECK(handle_ != nullptr) << tjGetErrorStr2(nullptr);
+  }
   ~JpegEncoder() {
     tjFree(bytes_);
     tjDestroy(handle_);
@@ -122,8 +124,9 @@ int main(int argc, char** argv) {
   if (status.ok()) return 0;
   fmt::print(stderr, "make_images: {}\n", capstan::MessageOf(status));
   if (status.code() != absl::StatusCode::kInvalidArgument) return 3;
-  fmt::print(stderr,
-             "usage: make_images OUTPUT_FOLDER [--classes=10] [--train=100] [--val=20] [--size=256] "
-             "[--seed=0]\n(train and val: pictures of each class)\n");
+  fmt::print(
+      stderr,
+      "usage: make_images OUTPUT_FOLDER [--classes=10] [--train=100] [--val=20] [--size=256] "
+      "[--seed=0]\n(train and val: pictures of each class)\n");
   return 2;
 }
