@@ -105,7 +105,7 @@ struct FieldInfo {
 };
 
 template <typename T>
-const TypeInfo& TypeOf();
+constexpr const TypeInfo& TypeOf();
 
 // An immutable struct value of a type known at run time (operator attributes, job sections).
 // Copies share the value. Empty until given one.
@@ -242,7 +242,7 @@ struct MemberOf<T C::*> {
 }  // namespace internal
 
 template <typename T>
-const TypeInfo& TypeOf() {
+constexpr const TypeInfo& TypeOf() {
   return internal::kTypeInfo<T>;
 }
 

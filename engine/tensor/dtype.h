@@ -1,6 +1,7 @@
 // Element types. The short names (`f32`) are those of graph text, checkpoints and messages.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,10 @@ namespace capstan {
 
 // kOpaque: bytes whose meaning only the kernel that wrote them knows (architecture, section 3).
 enum class DType : uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kU8, kBool, kOpaque };
+
+constexpr std::array<const char*, 9> EnumNamesOf(DType) {
+  return {"f64", "f32", "f16", "bf16", "i64", "i32", "u8", "bool", "opaque"};
+}
 
 // Bytes of one element; 1 for kOpaque.
 size_t SizeOf(DType dtype);
