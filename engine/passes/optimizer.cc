@@ -1,0 +1,162 @@
+// optimizer: gathers the trained parameters in buckets and makes the update program, whose rows run
+// over whole buckets. Inputs: `lr` f32[], `iteration` i64[] (finished updates) where the row takes
+// it. Output: `grad_norm` where gradients are clipped by it.
+#include <algorithm>
+#include <map>
+
+#include "engine/base/status.h"
+#include "engine/ir/builder.h"
+#include "engine/passes/pass.h"
+
+namespace capstan {
+namespace {
+
+// Segments begin at multiples of this many elements, so that every tensor is 64-byte aligned.
+constexpr int64_t kSegmentAlignment = 16;
+
+bool Decays(const UpdateRule& rule, Role role) {
+  return rule.weight_decay != 0 &&
+         std::find(rule.no_decay.begin(), rule.no_decay.end(), role) == rule.no_decay.end();
+}
+
+// Parameters that have a gradient, with their roles, last used first: the backward pass makes their
+// gradients about in this order.
+std::vector<const GraphInput*> TrainedParams(const Graph& micro) {
+  std::vector<const GraphInput*> params;
+  for (const GraphInput& in : micro.inputs()) {
+    if (in.kind == InputKind::kParam && micro.FindInput(SlotName(in.name, "grad")) != nullptr) {
+      params.push_back(&in);
+    }
+  }
+  std::reverse(params.begin(), params.end());
+  return params;
+}
+
+std::vector<Bucket> MakeBuckets(const Graph& micro, const UpdateRule& rule) {
+  std::vector<Bucket> buckets;
+  std::map<std::string, size_t> index;
+  for (const GraphInput* param : TrainedParams(micro)) {
+    const TensorType& type = micro.type(param->value);
+    const std::string name =
+        std::string(NameOf(type.dtype)) + (Decays(rule, param->role) ? ".decay" : ".no_decay");
+    const auto [it, inserted] = index.emplace(name, buckets.size());
+    if (inserted) {
+      buckets.push_back({.name = name, .dtype = type.dtype, .slots = {"weight", "grad"}});
+      Bucket& b = buckets.back();
+      b.slots.insert(b.slots.end(), rule.slots.begin(), rule.slots.end());
+    }
+    Bucket& bucket = buckets[it->second];
+    bucket.segments.push_back({param->name, type, bucket.count});
+    bucket.count += (type.count() + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
+  }
+  return buckets;
+}
+
+class UpdateBuilder {
+ public:
+  UpdateBuilder(Graph* graph, const PassContext& context)
+      : rule_(context.update),
+        row_(context.ops->Get(rule_.row)),
+        b_(graph, context.ops, Mode::kTrain) {
+    b_.SetOrigin("optimizer");
+  }
+
+  absl::Status Build(const std::vector<Bucket>& buckets) {
+    const ValueId lr = b_.Data("lr", {DType::kF32, {}});
+    const ValueId iteration =
+        rule_.takes_iteration ? b_.Data("iteration", {DType::kI64, {}}) : kNoValue;
+    std::map<std::string, ValueId> grads;
+    for (const Bucket& bucket : buckets) {
+      grads[bucket.name] = b_.State(SlotName(bucket.name, "grad"), FlatType(bucket), {});
+    }
+    const ValueId clip = ClipScale(grads);
+    for (const Bucket& bucket : buckets) {
+      ASSIGN_OR_RETURN(const AnyStruct attrs, AttrsFor(bucket));
+      AddUpdates(bucket, grads[bucket.name], lr, iteration, clip, attrs);
+    }
+    return b_.status();
+  }
+
+ private:
+  static TensorType FlatType(const Bucket& bucket) { return {bucket.dtype, {bucket.count}}; }
+
+  // The factor that brings the global norm under its limit; kNoValue without a limit.
+  ValueId ClipScale(const std::map<std::string, ValueId>& grads) {
+    if (!rule_.clip_global_norm.has_value()) return kNoValue;
+    std::vector<ValueId> all;
+    for (const auto& [name, grad] : grads) all.push_back(grad);
+    const ValueId squared = b_.Add1("squared_norm", all);
+    b_.graph().AddOutput("squared_grad_norm", squared);
+    return WithAttrs("clip_scale",
+                     "{max_norm=" + PrintValue(TypeOf<double>(), &*rule_.clip_global_norm) + "}",
+                     {squared});
+  }
+
+  ValueId WithAttrs(std::string_view op, std::string_view text, std::vector<ValueId> inputs) {
+    const OpDef& row = b_.ops().Get(op);
+    AnyStruct attrs = AnyStruct::Create(*row.attrs);
+    CHECK_OK(ParseValue(*row.attrs, &text, attrs.mutable_data()));
+    return b_.Add1(row, std::move(attrs), std::move(inputs));
+  }
+
+  absl::StatusOr<AnyStruct> AttrsFor(const Bucket& bucket) const {
+    AnyStruct attrs = AnyStruct::Create(*row_.attrs);
+    std::string_view text = rule_.attrs;
+    RETURN_IF_ERROR(ParseValue(*row_.attrs, &text, attrs.mutable_data()),
+                    "while setting up optimizer row {}", rule_.row);
+    const bool decays = bucket.name.find(".decay") != std::string::npos;
+    const std::string decay =
+        "{weight_decay=" + PrintValue(TypeOf<double>(), &rule_.weight_decay) + "}";
+    text = decay;
+    if (decays) RETURN_IF_ERROR(ParseValue(*row_.attrs, &text, attrs.mutable_data()));
+    return attrs;
+  }
+
+  void AddUpdates(const Bucket& bucket, ValueId grad, ValueId lr, ValueId iteration, ValueId clip,
+                  const AnyStruct& attrs) {
+    std::vector<ValueId> states = {b_.State(SlotName(bucket.name, "weight"), FlatType(bucket), {})};
+    for (const std::string& slot : rule_.slots) {
+      states.push_back(b_.State(SlotName(bucket.name, slot), FlatType(bucket), {}));
+    }
+    if (rule_.clip_value.has_value()) {
+      const double v = *rule_.clip_value, low = -v;
+      grad = WithAttrs("clamp",
+                       "{min=" + PrintValue(TypeOf<double>(), &low) +
+                           ", max=" + PrintValue(TypeOf<double>(), &v) + "}",
+                       {grad});
+    }
+    std::vector<ValueId> inputs = {states[0], grad};
+    inputs.insert(inputs.end(), states.begin() + 1, states.end());
+    inputs.push_back(lr);
+    if (rule_.takes_iteration) inputs.push_back(iteration);
+    inputs.push_back(clip);
+    const std::vector<ValueId> updated = b_.Add(row_, attrs, std::move(inputs));
+    if (!b_.ok()) return;
+    for (size_t i = 0; i < states.size(); ++i) b_.graph().AddUpdate(states[i], updated[i]);
+  }
+
+  const UpdateRule& rule_;
+  const OpDef& row_;
+  Builder b_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> AddOptimizer(Module& module, const PassContext& context) {
+  const auto micro =
+      std::find_if(module.programs.begin(), module.programs.end(),
+                   [](const Program& p) { return p.kind == ProgramKind::kMicroFirst; });
+  if (micro == module.programs.end()) return false;  // nothing is trained
+  module.buckets = MakeBuckets(micro->graph, context.update);
+  if (module.buckets.empty()) {
+    return InvalidArgument("no parameter is trained: `model.freeze` matches all of them");
+  }
+  Program update{.kind = ProgramKind::kUpdate};
+  update.graph.name = update.Name();
+  RETURN_IF_ERROR(UpdateBuilder(&update.graph, context).Build(module.buckets),
+                  "while building the update program");
+  module.programs.push_back(std::move(update));
+  return true;
+}
+
+}  // namespace capstan
