@@ -5,7 +5,7 @@
 namespace capstan {
 
 void ParallelFor(const KernelContext& context, int64_t n, int64_t grain,
-                 const std::function<void(int64_t begin, int64_t end)>& body) {
+                 absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
   if (n <= 0) return;
   const int64_t most = (n + std::max<int64_t>(grain, 1) - 1) / std::max<int64_t>(grain, 1);
   const int parts = static_cast<int>(std::min<int64_t>(most, context.threads));

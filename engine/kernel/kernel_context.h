@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "engine/base/random.h"
 #include "engine/tensor/tensor_type.h"
@@ -50,6 +50,6 @@ struct KernelContext {
 // Calls body(begin, end) for parts of [0, n), each of at least `grain` (the last may be smaller),
 // on the context's threads. How [0, n) is cut depends on n, grain and the number of threads only.
 void ParallelFor(const KernelContext& context, int64_t n, int64_t grain,
-                 const std::function<void(int64_t begin, int64_t end)>& body);
+                 absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
 }  // namespace capstan
