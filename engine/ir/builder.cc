@@ -53,16 +53,11 @@ ValueId Builder::State(std::string_view name, const TensorType& type, Init init)
 
 ValueId Builder::Full(Shape shape, double value, DType dtype) {
   const OpDef& fill = ops_->Get("fill");
-  AnyStruct attrs = AnyStruct::Create(*fill.attrs);
   // `fill` belongs to the ops; its attributes are known here by text only.
   std::string text = std::string("{dtype=") + NameOf(dtype) + ", shape=[";
-  for (int i = 0; i < shape.ndim(); ++i) {
-    text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  }
+  for (int i = 0; i < shape.ndim(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
   text += "], value=" + PrintValue(TypeOf<double>(), &value) + "}";
-  std::string_view rest = text;
-  CHECK_OK(ParseValue(*fill.attrs, &rest, attrs.mutable_data()));
-  return Add1(fill, std::move(attrs), {});
+  return Add1(fill, AttrsFromText(fill, text), {});
 }
 
 std::vector<ValueId> Builder::Add(const OpDef& op, AnyStruct attrs, std::vector<ValueId> inputs) {

@@ -117,6 +117,13 @@ std::vector<std::string> OpTable::Names() const {
   return names;
 }
 
+AnyStruct AttrsFromText(const OpDef& op, std::string_view text) {
+  AnyStruct attrs = AnyStruct::Create(*op.attrs);
+  CHECK_OK(ParseValue(*op.attrs, &text, attrs.mutable_data()));
+  CHECK(text.empty()) << "left over after the attributes of " << op.name << ": " << text;
+  return attrs;
+}
+
 absl::Status InferCall(OpCall& call) {
   CHECK(call.op != nullptr && !call.attrs.empty() && call.attrs.type() == call.op->attrs)
       << "attributes of another operator";

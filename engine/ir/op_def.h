@@ -234,6 +234,10 @@ class OpTable {
   std::map<std::string, const OpDef*, std::less<>> by_name_;
 };
 
+// Attributes of a row from their text, "{axis=1}"; for code that knows a row by name only. CHECKs
+// that the text is right.
+AnyStruct AttrsFromText(const OpDef& op, std::string_view text);
+
 // Checks the inputs against the row (count, presence, dtype class, one float type) and infers the
 // outputs. Errors begin with the operator's name and list the argument types.
 absl::Status InferCall(OpCall& call);

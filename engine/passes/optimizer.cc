@@ -94,9 +94,7 @@ class UpdateBuilder {
 
   ValueId WithAttrs(std::string_view op, std::string_view text, std::vector<ValueId> inputs) {
     const OpDef& row = b_.ops().Get(op);
-    AnyStruct attrs = AnyStruct::Create(*row.attrs);
-    CHECK_OK(ParseValue(*row.attrs, &text, attrs.mutable_data()));
-    return b_.Add1(row, std::move(attrs), std::move(inputs));
+    return b_.Add1(row, AttrsFromText(row, text), std::move(inputs));
   }
 
   absl::StatusOr<AnyStruct> AttrsFor(const Bucket& bucket) const {
