@@ -1,5 +1,7 @@
 #include "engine/ir/op_def.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/base/check.h"
@@ -89,6 +91,11 @@ std::string OpCall::ToString() const {
     if (a != "{}") text += a;
   }
   return text;
+}
+
+std::string JoinDims(std::span<const std::string> dims) {
+  if (dims.empty()) return ".";
+  return fmt::format("{}", fmt::join(dims, " "));
 }
 
 OpTable::OpTable(std::span<const OpDef* const> rows) : rows_(rows.begin(), rows.end()) {

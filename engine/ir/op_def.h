@@ -121,6 +121,8 @@ struct AxesRule {
   std::string (*fn)(const OpCall& call) = nullptr;
   std::string For(const OpCall& call) const { return fn != nullptr ? fn(call) : text; }
 };
+// For rules made by a function: one argument's dimensions, "n c h!"; "." for a scalar.
+std::string JoinDims(std::span<const std::string> dims);
 
 struct Cost {
   double flops = 0;
