@@ -54,7 +54,9 @@ std::optional<int64_t> IterationOfName(std::string_view name) {
   return iteration;
 }
 
-absl::StatusOr<CheckpointReader> CheckpointReader::Open(const std::string& folder) {
+absl::StatusOr<CheckpointReader> CheckpointReader::Open(const std::string& path) {
+  // Once: a running job may move the pointer while the files are opened.
+  const std::string folder = FollowLink(path);
   CheckpointReader reader;
   reader.path_ = folder;
   ASSIGN_OR_RETURN(reader.manifest_, ReadManifest(folder));

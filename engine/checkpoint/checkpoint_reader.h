@@ -25,9 +25,11 @@ namespace capstan {
 
 class CheckpointReader {
  public:
-  // `folder` may be a link such as checkpoints/best. NotFound, or DataLoss naming the damaged file.
-  static absl::StatusOr<CheckpointReader> Open(const std::string& folder);
+  // `path` is a checkpoint folder, or a link to one such as checkpoints/best. NotFound, or DataLoss
+  // naming the damaged file.
+  static absl::StatusOr<CheckpointReader> Open(const std::string& path);
 
+  // The folder itself, even where a link was opened.
   const std::string& path() const { return path_; }
   int64_t iteration() const { return manifest_.iteration; }
   const TrainingState& state() const { return state_; }

@@ -115,9 +115,10 @@ absl::StatusOr<std::string> DescribeCheckpoint(const std::string& path) {
     return DescribeFiles(path, files);
   }
   if (NameExists(path + "/" + kManifestName)) {
-    const absl::StatusOr<Manifest> manifest = ReadManifest(path);
-    if (manifest.ok()) return DescribeFolder(path, *manifest);
-    return fmt::format("checkpoint {}\nDAMAGED: {}\n", path, MessageOf(manifest.status()));
+    const std::string folder = FollowLink(path);
+    const absl::StatusOr<Manifest> manifest = ReadManifest(folder);
+    if (manifest.ok()) return DescribeFolder(folder, *manifest);
+    return fmt::format("checkpoint {}\nDAMAGED: {}\n", folder, MessageOf(manifest.status()));
   }
   if (NameExists(CheckpointsFolder(path))) return DescribeOutputFolder(path);
   return InvalidArgument(

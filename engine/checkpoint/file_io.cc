@@ -208,6 +208,13 @@ bool NameExists(const std::string& path) {
   return lstat(path.c_str(), &info) == 0;
 }
 
+std::string FollowLink(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
 uint64_t FreeBytes(const std::string& path) {
   struct statvfs info {};
   return statvfs(path.c_str(), &info) == 0 ? uint64_t{info.f_bavail} * info.f_frsize : 0;

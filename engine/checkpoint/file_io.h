@@ -87,6 +87,8 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 absl::Status RemoveTree(const std::string& path);
 // True for a name that exists, whatever it is (a dangling link too).
 bool NameExists(const std::string& path);
+// Where a link points to; any other path as it is.
+std::string FollowLink(const std::string& path);
 // Bytes that this process may still write to the file system of `path`; 0 when unknown.
 uint64_t FreeBytes(const std::string& path);
 
