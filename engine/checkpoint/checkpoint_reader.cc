@@ -142,12 +142,14 @@ absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const std::string& o
 }
 
 absl::StatusOr<NewestCheckpoint> OpenNewestCheckpoint(const std::string& output_dir) {
-  // A running job may remove what was just listed; it then has saved a newer one.
+  // A running job may remove what was just listed, or what the listing has yet to reach; it then
+  // has saved a newer one.
   for (int attempt = 0;; ++attempt) {
     ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> all, ListCheckpoints(output_dir));
     NewestCheckpoint newest;
     std::vector<std::string> damaged;
-    bool vanished = false;
+    const bool again = attempt < 20;
+    bool vanished = all.empty() && NameExists(CheckpointsFolder(output_dir) + "/latest");
     for (const CheckpointInfo& info : all) {
       absl::Status status = info.status;
       if (status.ok()) {
@@ -158,14 +160,14 @@ absl::StatusOr<NewestCheckpoint> OpenNewestCheckpoint(const std::string& output_
         }
         status = reader.status();
       }
-      if (!NameExists(info.path)) {
+      if (again && !NameExists(info.path)) {
         vanished = true;
         break;
       }
       damaged.push_back(
           fmt::format("checkpoint {} cannot be used: {}", info.path, MessageOf(status)));
     }
-    if (vanished && attempt < 10) continue;
+    if (vanished && again) continue;
     if (!newest.reader.has_value() && !damaged.empty()) {
       return DataLoss(
           "no sound checkpoint in {}; restore one of them from a copy, or remove the folder to "

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "engine/base/status.h"
 #include "engine/checkpoint/checkpoint_testing.h"
@@ -142,6 +144,28 @@ TEST(CheckpointStore, TwoStoresOnOneFolder) {
   EXPECT_EQ(OpenNewestCheckpoint(scratch.path())->reader->iteration(), 2);
   first.reset();
   SaveAt(*StoreIn(scratch.path()), 3);
+}
+
+TEST(CheckpointStore, ReadersNeedNoLockWhileAJobSaves) {
+  const ScratchFolder scratch;
+  auto store = StoreIn(scratch.path(), 1);
+  SaveAt(*store, 0);
+  std::atomic<bool> done = false;
+  std::thread job([&store, &done] {
+    for (int64_t i = 1; i <= 150; ++i) SaveAt(*store, i);
+    done = true;
+  });
+  int64_t last = 0;
+  while (!done) {
+    auto newest = OpenNewestCheckpoint(scratch.path());
+    if (!newest.ok() || !newest->reader.has_value() || !newest->passed_over.empty() ||
+        newest->reader->iteration() < last || !IsOfOneIteration(*newest->reader)) {
+      ADD_FAILURE() << "after iteration " << last << ": " << newest.status();
+      break;
+    }
+    last = newest->reader->iteration();
+  }
+  job.join();
 }
 
 TEST(CheckpointStore, AnEmptyFolderIsNoCheckpoint) {

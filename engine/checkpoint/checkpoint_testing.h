@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -52,6 +53,8 @@ inline std::string Slurp(const std::string& path) {
 }
 
 inline void Spill(const std::string& path, const std::string& bytes) {
+  // Some file systems wait for the disk when a file is emptied and written again.
+  std::remove(path.c_str());
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << bytes;
   file.close();
