@@ -22,7 +22,7 @@ void GradOfClamp(GradContext& g) {
 }
 
 // Bounds away from the values drawn by kAwayFromZero (0.2 to 1.2 in size): no kink is met.
-const ClampAttrs kExample = {.min = -0.1, .max = 0.1};
+constexpr ClampAttrs kExample = {.min = -0.1, .max = 0.1};
 
 std::vector<Example> ClampExamples() {
   return {
