@@ -54,8 +54,8 @@ TEST(Faults, KilledWhileSaving) {
       SaveForEver(scratch.path(), last.iteration + 1, ends[1]);
     }
     close(ends[1]);
-    // Some whole saves, then any instant of the next one, however fast the disk is.
-    for (uint32_t saves = random() % 4; saves > 0; --saves) {
+    // Perhaps a whole save, then any instant of the next one, however fast the disk is.
+    for (uint32_t saves = random() % 2; saves > 0; --saves) {
       ASSERT_EQ(read(ends[0], &last, sizeof(last)), sizeof(last));
     }
     usleep(random() % static_cast<uint32_t>(2 * last.microseconds));
@@ -87,7 +87,7 @@ TEST(Faults, KilledWhileSaving) {
       break;
     }
   }
-  EXPECT_GT(last.iteration, 30);
+  EXPECT_GT(last.iteration, 20);
   EXPECT_GT(leftovers, 10) << "the kills missed the saves";
   const auto store = StoreIn(scratch.path(), 2);
   for (const std::string& name : NamesIn(scratch.File("checkpoints"))) {
