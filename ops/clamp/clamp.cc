@@ -11,7 +11,8 @@ absl::Status InferClamp(OpCall& call) {
   if (!(attrs.min <= attrs.max)) {
     return InvalidArgument("min {} is greater than max {}", attrs.min, attrs.max);
   }
-  if (call.Has(1) && (call.In(1).shape != call.In(0).shape || call.In(1).dtype != call.In(0).dtype)) {
+  if (call.Has(1) &&
+      (call.In(1).shape != call.In(0).shape || call.In(1).dtype != call.In(0).dtype)) {
     return InvalidArgument("x and dy need the same shape and element type");
   }
   return InferLikeInput0(call);
@@ -41,7 +42,8 @@ std::vector<Example> ClampGradExamples() {
   return {
       {.attrs = AnyStruct::Of(ClampAttrs{.min = -0.5, .max = 0.5}),
        .inputs = {FloatInput({2, 3, 4, 5}), FloatInput({2, 3, 4, 5})}},
-      {.attrs = AnyStruct::Of(ClampAttrs{.min = 0}), .inputs = {FloatInput({37}), FloatInput({37})}},
+      {.attrs = AnyStruct::Of(ClampAttrs{.min = 0}),
+       .inputs = {FloatInput({37}), FloatInput({37})}},
       {.attrs = AnyStruct::Of(kExample),
        .inputs = {FloatInput({3}), FloatInput({4})},
        .error = "same shape"},

@@ -29,9 +29,8 @@ void ClampGradKernel(KernelContext&, std::span<const TensorView> outputs,
     const T low = static_cast<T>(attrs.min), high = static_cast<T>(attrs.max);
     const Strided<const T> x(inputs[0]), dy(inputs[1]);
     const Strided<T> dx(outputs[0]);
-    ForEachIndex(outputs[0].type.shape, [&](const Index& i) {
-      dx(i) = x(i) >= low && x(i) <= high ? dy(i) : zero;
-    });
+    ForEachIndex(outputs[0].type.shape,
+                 [&](const Index& i) { dx(i) = x(i) >= low && x(i) <= high ? dy(i) : zero; });
   });
 }
 

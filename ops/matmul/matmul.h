@@ -16,9 +16,8 @@ struct MatMulAttrs {
   bool transpose_b = false;
 
   static constexpr auto Fields() {
-    return std::array{
-        Field<&MatMulAttrs::transpose_a>("transpose_a", "a is stored as [..,k,m]"),
-        Field<&MatMulAttrs::transpose_b>("transpose_b", "b is stored as [..,n,k]")};
+    return std::array{Field<&MatMulAttrs::transpose_a>("transpose_a", "a is stored as [..,k,m]"),
+                      Field<&MatMulAttrs::transpose_b>("transpose_b", "b is stored as [..,n,k]")};
   }
 };
 

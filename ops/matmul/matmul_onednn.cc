@@ -21,8 +21,8 @@ struct PreparedMatMul {
 // [batch, rows, columns] in memory order (batch, rows, columns) or, transposed, with the last two
 // exchanged.
 memory::desc MatrixDesc(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
-  const memory::dims strides = transposed ? memory::dims{rows * columns, 1, rows}
-                                          : memory::dims{rows * columns, columns, 1};
+  const memory::dims strides =
+      transposed ? memory::dims{rows * columns, 1, rows} : memory::dims{rows * columns, columns, 1};
   return {{batch, rows, columns}, memory::data_type::f32, strides};
 }
 

@@ -188,8 +188,7 @@ std::vector<Example> ReduceMaxGradExamples() {
       {.attrs = Over({1}), .inputs = {FloatInput({3, 5}, Draw::kDistinct), FloatInput({3})}},
       {.attrs = Over({0, 2}, true),
        .inputs = {FloatInput({3, 4, 6}, Draw::kDistinct), FloatInput({1, 4, 1})}},
-      {.attrs = Over({1}),
-       .inputs = {ValuesInput(tied, {1, 2, 2, 0, 0, 0}), FloatInput({2})}},
+      {.attrs = Over({1}), .inputs = {ValuesInput(tied, {1, 2, 2, 0, 0, 0}), FloatInput({2})}},
       {.attrs = Over({1}), .inputs = {FloatInput({3, 5}), FloatInput({5})}, .error = "[3]"},
   };
 }

@@ -105,8 +105,7 @@ void ReduceMaxGradKernel(KernelContext&, std::span<const TensorView> outputs,
     const Strided<const T> x(inputs[0]), dy(inputs[1]);
     const Strided<T> dx(outputs[0]);
     ForEachIndex(outputs[0].type.shape, [&](const Index& at) { dx(at) = zero; });
-    ForEachIndex(inputs[1].type.shape,
-                 [&](const Index& o) { dx(FirstMaximum(x, r, o)) = dy(o); });
+    ForEachIndex(inputs[1].type.shape, [&](const Index& o) { dx(FirstMaximum(x, r, o)) = dy(o); });
   });
 }
 

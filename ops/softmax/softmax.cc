@@ -35,8 +35,7 @@ std::vector<Example> SoftmaxExamples() {
 std::vector<Example> SoftmaxGradExamples() {
   const AnyStruct none = AnyStruct::Of(NoAttrs{});
   return {
-      {.attrs = none,
-       .inputs = {FloatInput({4, 10}, Draw::kPositive), FloatInput({4, 10})}},
+      {.attrs = none, .inputs = {FloatInput({4, 10}, Draw::kPositive), FloatInput({4, 10})}},
       {.attrs = none, .inputs = {FloatInput({2, 3, 2, 5}), FloatInput({2, 3, 2, 5})}},
       {.attrs = none, .inputs = {FloatInput({4, 2}), FloatInput({4, 3})}, .error = "same shape"},
   };

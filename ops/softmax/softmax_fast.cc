@@ -58,9 +58,8 @@ void SoftmaxGradKernel(KernelContext& context, std::span<const TensorView> outpu
                        std::span<const TensorView> inputs, const AnyStruct&) {
   const float *y = inputs[0].Data<float>(), *dy = inputs[1].Data<float>();
   float* dx = outputs[0].Data<float>();
-  ForEachRow(context, outputs[0].type.shape, [&](int64_t at, int64_t length) {
-    SoftmaxGradRow(y + at, dy + at, length, dx + at);
-  });
+  ForEachRow(context, outputs[0].type.shape,
+             [&](int64_t at, int64_t length) { SoftmaxGradRow(y + at, dy + at, length, dx + at); });
 }
 
 KernelRow FastRow(const char* op, KernelFn fn) {

@@ -87,8 +87,7 @@ std::vector<Example> GradExamples() {
   const auto attrs = [](SoftmaxCrossEntropyAttrs a) { return AnyStruct::Of(a); };
   const ExampleInput two_ignored = ValuesInput({DType::kI64, {4}}, {0, 2, 1, 2});
   return {
-      {.attrs = attrs({}),
-       .inputs = {FloatInput({5}), FloatInput({5, 10}), IndexInput({5}, 10)}},
+      {.attrs = attrs({}), .inputs = {FloatInput({5}), FloatInput({5, 10}), IndexInput({5}, 10)}},
       {.attrs = attrs({.label_smoothing = 0.1, .ignore_index = 2}),
        .inputs = {FloatInput({4}), FloatInput({4, 3}), two_ignored}},
       {.attrs = attrs({.label_smoothing = 0.2}),
@@ -103,9 +102,10 @@ std::vector<Example> GradExamples() {
 
 constinit const OpDef kSoftmaxCrossEntropy = {
     .name = "softmax_cross_entropy",
-    .doc = "Cross-entropy per sample: loss = -sum_k q_k * log softmax(logits)_k with targets "
-           "q = (1 - label_smoothing) * t + label_smoothing / K, where t is one at the label or "
-           "the given probabilities; 0 for ignored labels.",
+    .doc =
+        "Cross-entropy per sample: loss = -sum_k q_k * log softmax(logits)_k with targets "
+        "q = (1 - label_smoothing) * t + label_smoothing / K, where t is one at the label or "
+        "the given probabilities; 0 for ignored labels.",
     .inputs = {{"logits"}, {"labels", DTypeClass::kAny}},
     .outputs = {{"loss"}},
     .attrs = &TypeOf<SoftmaxCrossEntropyAttrs>(),
@@ -119,8 +119,9 @@ constinit const OpDef kSoftmaxCrossEntropy = {
 
 constinit const OpDef kSoftmaxCrossEntropyGrad = {
     .name = "softmax_cross_entropy_grad",
-    .doc = "Gradient of softmax_cross_entropy: dlogits_k = dloss * (sum_j q_j * "
-           "softmax(logits)_k - q_k); 0 for ignored labels.",
+    .doc =
+        "Gradient of softmax_cross_entropy: dlogits_k = dloss * (sum_j q_j * "
+        "softmax(logits)_k - q_k); 0 for ignored labels.",
     .inputs = {{"dloss"}, {"logits"}, {"labels", DTypeClass::kAny}},
     .outputs = {{"dlogits"}},
     .attrs = &TypeOf<SoftmaxCrossEntropyAttrs>(),

@@ -16,12 +16,11 @@ struct SoftmaxCrossEntropyAttrs {
   int64_t ignore_index = -100;
 
   static constexpr auto Fields() {
-    return std::array{
-        Field<&SoftmaxCrossEntropyAttrs::label_smoothing>(
-            "label_smoothing", "share of the target that is spread over all classes",
-            Bounds{.min = 0, .max = 1}),
-        Field<&SoftmaxCrossEntropyAttrs::ignore_index>(
-            "ignore_index", "class number of samples with loss 0 and gradient 0")};
+    return std::array{Field<&SoftmaxCrossEntropyAttrs::label_smoothing>(
+                          "label_smoothing", "share of the target that is spread over all classes",
+                          Bounds{.min = 0, .max = 1}),
+                      Field<&SoftmaxCrossEntropyAttrs::ignore_index>(
+                          "ignore_index", "class number of samples with loss 0 and gradient 0")};
   }
 };
 

@@ -1,0 +1,40 @@
+#include "ops/sgd/update_row.h"
+
+#include "engine/base/status.h"
+
+namespace capstan {
+
+absl::Status InferUpdate(OpCall& call, int slots) {
+  const TensorType& w = call.In(0);
+  const int buckets = 2 + slots;
+  if (w.ndim() != 1) return InvalidArgument("w must be a flat bucket, not {}", w.ToString());
+  for (int i = 1; i < static_cast<int>(call.inputs.size()); ++i) {
+    if (!call.Has(i)) continue;
+    const TensorType& type = call.In(i);
+    const char* name = call.op->inputs[i].name;
+    if (i < buckets && (type.shape != w.shape || type.dtype != w.dtype)) {
+      return InvalidArgument("{} must be {} like w", name, w.ToString());
+    }
+    if (i >= buckets && type.ndim() != 0) return InvalidArgument("{} must be a scalar", name);
+  }
+  call.outputs.assign(static_cast<size_t>(1 + slots), TensorType{w.dtype, w.shape});
+  return absl::OkStatus();
+}
+
+std::string UpdateAxes(const OpCall& call) {
+  std::string rule;
+  for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {
+    rule += i > 0 ? ", " : "";
+    rule += !call.Has(i) ? "_" : call.In(i).ndim() == 0 ? "." : "s";
+  }
+  rule += " -> s";
+  for (size_t o = 1; o < call.outputs.size(); ++o) rule += ", s";
+  return rule;
+}
+
+double ScalarOf(const TensorView& view, double absent) {
+  if (view.data == nullptr) return absent;
+  return view.type.dtype == DType::kF64 ? *view.Data<double>() : double(*view.Data<float>());
+}
+
+}  // namespace capstan

@@ -1,0 +1,26 @@
+// What all optimizer rows share. Inputs: w, g, the row's slots, lr [], (iteration i64[]),
+// grad_scale? []; outputs: the new w and the new slots. Everything but the scalars is a flat bucket
+// of one length; outputs may be written over w and the slots.
+//
+//   absl::Status InferMomentum(OpCall& call) { return InferUpdate(call, /*slots=*/1); }
+#pragma once
+
+#include <string>
+
+#include "engine/ir/op_def.h"
+#include "engine/tensor/tensor_view.h"
+
+namespace capstan {
+
+// Elements that one thread takes at least.
+inline constexpr int64_t kUpdateGrain = 16384;
+
+absl::Status InferUpdate(OpCall& call, int slots);
+
+// All buckets are split alike, scalars are whole.
+std::string UpdateAxes(const OpCall& call);
+
+// A float scalar; `absent` where the optional input is not given.
+double ScalarOf(const TensorView& view, double absent = 1);
+
+}  // namespace capstan
