@@ -17,5 +17,6 @@ ValueId Relu(Builder& b, ValueId x);
 
 std::vector<const OpDef*> ReluRows();
 std::vector<KernelRow> ReluReferenceKernels();
+std::vector<KernelRow> ReluFastKernels();
 
 }  // namespace capstan

@@ -1,0 +1,19 @@
+// For elementwise kernels that walk through memory instead of logical indices: whether a call's
+// arguments lie in one order, and the smallest part worth a thread.
+//
+//   {.op = "add", .impl = "fast", ..., .supports = InOneOrder, .fn = AddKernel}
+//
+//   ParallelFor(context, n, kFlatGrain, [&](int64_t begin, int64_t end) { ... });
+#pragma once
+
+#include "engine/ir/op_def.h"
+
+namespace capstan {
+
+inline constexpr int64_t kFlatGrain = 16384;  // elements; about 10 us of work
+
+// True where every argument of output 0's shape also has its order in memory. Arguments of other
+// shapes (scalars) are not looked at.
+bool InOneOrder(const OpCall& call);
+
+}  // namespace capstan
