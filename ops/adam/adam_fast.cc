@@ -1,4 +1,5 @@
 // Vectorised kernels on all threads.
+#include "engine/kernel/flat.h"
 #include "ops/adam/adam_step.h"
 
 namespace capstan {
@@ -12,7 +13,7 @@ void AdamKernel(KernelContext& context, std::span<const TensorView> outputs,
   const float *m = inputs[2].Data<float>(), *v = inputs[3].Data<float>();
   float *new_w = outputs[0].Data<float>(), *new_m = outputs[1].Data<float>();
   float* new_v = outputs[2].Data<float>();
-  ParallelFor(context, outputs[0].type.count(), kUpdateGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(context, outputs[0].type.count(), kFlatGrain, [&](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       step(w[i], g[i], m[i], v[i], &new_w[i], &new_m[i], &new_v[i]);

@@ -1,12 +1,9 @@
 // Vectorised kernel over memory order: gradients are clamped by value once an update.
+#include "engine/kernel/flat.h"
 #include "ops/clamp/clamp.h"
 
 namespace capstan {
 namespace {
-
-constexpr int64_t kGrain = 16384;
-
-bool SameFormats(const OpCall& call) { return SameOrder(call.In(0), call.Out(0)); }
 
 void ClampKernel(KernelContext& context, std::span<const TensorView> outputs,
                  std::span<const TensorView> inputs, const AnyStruct& any) {
@@ -14,7 +11,7 @@ void ClampKernel(KernelContext& context, std::span<const TensorView> outputs,
   const auto low = static_cast<float>(attrs.min), high = static_cast<float>(attrs.max);
   const float* x = inputs[0].Data<float>();
   float* y = outputs[0].Data<float>();
-  ParallelFor(context, outputs[0].type.count(), kGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(context, outputs[0].type.count(), kFlatGrain, [&](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       const float v = x[i];
@@ -30,7 +27,7 @@ std::vector<KernelRow> ClampFastKernels() {
            .impl = "fast",
            .priority = 10,
            .dtypes = {DType::kF32},
-           .supports = SameFormats,
+           .supports = InOneOrder,
            .fn = ClampKernel}};
 }
 

@@ -1,4 +1,5 @@
 // Vectorised kernel on all threads.
+#include "engine/kernel/flat.h"
 #include "ops/sgd/sgd_step.h"
 
 namespace capstan {
@@ -9,7 +10,7 @@ void SgdKernel(KernelContext& context, std::span<const TensorView> outputs,
   const SgdStep<float> step(inputs, attrs);
   const float *w = inputs[0].Data<float>(), *g = inputs[1].Data<float>();
   float* new_w = outputs[0].Data<float>();
-  ParallelFor(context, outputs[0].type.count(), kUpdateGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(context, outputs[0].type.count(), kFlatGrain, [&](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) new_w[i] = step(w[i], g[i]);
   });

@@ -12,9 +12,6 @@
 
 namespace capstan {
 
-// Elements that one thread takes at least.
-inline constexpr int64_t kUpdateGrain = 16384;
-
 absl::Status InferUpdate(OpCall& call, int slots);
 
 // All buckets are split alike, scalars are whole.
