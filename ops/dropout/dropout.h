@@ -1,0 +1,65 @@
+// Dropout: in training every element is set to zero with probability `rate`, the others are divided
+// by 1 - rate. Source: Srivastava et al., JMLR 15, 2014 ("inverted" form).
+//
+// Draws are indexed by the place in the whole update, (sample, position) where dimension 0 counts
+// samples, so the mask depends neither on how the update is cut into batches and slices nor on
+// memory order and threads. The backward pass is the same row applied to dy.
+//
+//   x = Dropout(b, x, options.dropout);
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/ir/builder.h"
+#include "engine/kernel/kernel_row.h"
+
+namespace capstan {
+
+struct DropoutAttrs {
+  double rate = 0.5;
+  std::string stream;
+
+  static constexpr auto Fields() {
+    return std::array{Field<&DropoutAttrs::rate>("rate", "share of the elements set to zero, < 1",
+                                                 Bounds{.min = 0, .max = 1}),
+                      Field<&DropoutAttrs::stream>("stream", "name of the random numbers")};
+  }
+};
+
+extern const OpDef kDropout;
+
+// Any shape; x itself in evaluation and at rate 0. Dimension 0 must be the sample.
+ValueId Dropout(Builder& b, ValueId x, double rate);
+
+// Which elements of a dropout's output survive.
+class DropoutMask {
+ public:
+  DropoutMask(const KernelContext& context, const DropoutAttrs& attrs, const Shape& shape);
+
+  bool Keeps(uint64_t draw) const { return (key_.Bits(draw) >> 40) >= threshold_; }
+  // The draw of an element whose index in this slice is given, by dimension.
+  template <typename IndexT>
+  uint64_t DrawOf(const IndexT& index) const {
+    uint64_t draw = first_;
+    for (size_t d = 0; d < static_cast<size_t>(ndim_); ++d) {
+      draw += static_cast<uint64_t>(index[d] * strides_[d]);
+    }
+    return draw;
+  }
+  double scale() const { return scale_; }
+
+ private:
+  RandomKey key_;
+  uint64_t threshold_;  // of 24 random bits
+  double scale_;        // 1 / (1 - rate)
+  uint64_t first_;      // draw of the slice's first element
+  int ndim_;
+  std::array<int64_t, Shape::kMaxNdim> strides_;  // in draws
+};
+
+std::vector<const OpDef*> DropoutRows();
+std::vector<KernelRow> DropoutReferenceKernels();
+std::vector<KernelRow> DropoutFastKernels();
+
+}  // namespace capstan
