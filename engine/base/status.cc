@@ -19,6 +19,10 @@ std::string MessageOf(const absl::Status& status) {
   return std::string(status.message().data(), status.message().size());
 }
 
+absl::Status WithCode(const absl::Status& status, absl::StatusCode code) {
+  return absl::Status(code, status.message());
+}
+
 absl::Status ErrnoStatus(int error, const std::string& attempted) {
   const absl::StatusCode code = error == ENOENT   ? absl::StatusCode::kNotFound
                                 : error == ENOSPC ? absl::StatusCode::kResourceExhausted

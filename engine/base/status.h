@@ -63,6 +63,9 @@ absl::Status ResourceExhausted(fmt::format_string<Args...> format, Args&&... arg
                               fmt::format(format, std::forward<Args>(args)...));
 }
 
+// The same message under another code.
+absl::Status WithCode(const absl::Status& status, absl::StatusCode code);
+
 // `errno` of a failed system call, with what was attempted: "open a/b: No such file or directory".
 absl::Status ErrnoStatus(int error, const std::string& attempted);
 

@@ -1,0 +1,91 @@
+#include "engine/train/image_data.h"
+
+#include <algorithm>
+
+#include "engine/base/status.h"
+
+namespace capstan {
+namespace {
+
+SampleCache CacheOf(LoaderSpec::Cache cache) {
+  switch (cache) {
+    case LoaderSpec::Cache::kNone:
+      return SampleCache::kNone;
+    case LoaderSpec::Cache::kRam:
+      return SampleCache::kRam;
+    case LoaderSpec::Cache::kDisk:
+      return SampleCache::kDisk;
+  }
+  return SampleCache::kNone;
+}
+
+absl::StatusOr<std::vector<Shape>> BatchShapes(const SamplerOptions& options,
+                                               const ImageShape& image) {
+  ASSIGN_OR_RETURN(const Sampler sampler, Sampler::Create(options));
+  const EpochOrder order = sampler.Order({});
+  std::vector<Shape> shapes;
+  for (int64_t k = 0; k < order.batches(); ++k) {
+    const Shape shape = {order.BatchSize(k), image.channels, image.height, image.width};
+    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ImageSource>> OpenImages(const DatasetSpec& spec,
+                                                              int64_t classes) {
+  absl::StatusOr<std::unique_ptr<ImageDataset>> opened = OpenImageDataset(spec.choice, classes);
+  // What is wrong in a data set is no fault of the job.
+  if (absl::IsInvalidArgument(opened.status())) {
+    return WithCode(opened.status(), absl::StatusCode::kDataLoss);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<ImageDataset> set, std::move(opened));
+  ASSIGN_OR_RETURN(ImagePipeline pipeline,
+                   ImagePipeline::Create(spec.transforms, set->fixed_shape()));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<ImageSource> source,
+      ImageSource::Create(std::move(set), std::move(pipeline), CacheOf(spec.loader.cache)));
+  return std::shared_ptr<const ImageSource>(std::move(source));
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const DatasetSpec& spec,
+                                                   std::shared_ptr<const ImageSource> source,
+                                                   const LoaderRequest& request) {
+  LoaderConfig config{
+      .sampler = {.mode = request.mode,
+                  .batch_size = spec.batch_size.value_or(1),
+                  .shuffle = request.shuffle,
+                  .drop_last = request.drop_last,
+                  .seed = request.seed},
+      .loader = {.num_workers = spec.loader.num_workers, .prefetch = spec.loader.prefetch},
+      .bad_samples = {.policy = spec.bad_samples.policy == BadSamplesSpec::Policy::kSkip
+                                    ? BadSampleOptions::Policy::kSkip
+                                    : BadSampleOptions::Policy::kFail,
+                      .limit = spec.bad_samples.limit},
+      .seed = request.seed,
+      .start = request.start,
+      .end_epoch = request.end_epoch,
+      .max_held = request.max_held};
+  return Loader::Create(std::move(source), config);
+}
+
+absl::StatusOr<std::vector<Shape>> TrainBatchShapes(const TrainSetSpec& spec,
+                                                    const ImageSource& source) {
+  return BatchShapes({.mode = SamplerMode::kTrain,
+                      .size = source.size(),
+                      .batch_size = spec.batch_size.value_or(1),
+                      .shuffle = spec.shuffle,
+                      .drop_last = spec.drop_last},
+                     source.image_shape());
+}
+
+absl::StatusOr<std::vector<Shape>> EvaluateBatchShapes(const DatasetSpec& spec,
+                                                       const ImageSource& source) {
+  return BatchShapes({.mode = SamplerMode::kEvaluate,
+                      .size = source.size(),
+                      .batch_size = spec.batch_size.value_or(1)},
+                     source.image_shape());
+}
+
+}  // namespace capstan

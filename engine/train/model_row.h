@@ -1,0 +1,26 @@
+// ModelRow: one model that a job may name, as data. The folders under models/ make them, the tool
+// hands them in; engine/ includes no model.
+//
+//   const ModelRow* row = FindModel(tables.models, "resnet50");
+//   ValueId logits = row->build(b, image, options);     // options: an AnyStruct of *row->options
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/reflect.h"
+#include "engine/ir/builder.h"
+
+namespace capstan {
+
+struct ModelRow {
+  const char* name = "";              // as in `model: {name: resnet50}`
+  const char* doc = "";               // one line for help and the reference of keys
+  const TypeInfo* options = nullptr;  // the struct behind the section's other keys
+  // Images [n, c, h, w] to scores before softmax, [n, classes]. After an error b.status() says what
+  // is wrong and the result is kNoValue.
+  ValueId (*build)(Builder& b, ValueId image, const AnyStruct& options) = nullptr;
+  // The number of classes, for checks against the data.
+  int64_t (*classes)(const AnyStruct& options) = nullptr;
+};
+
+}  // namespace capstan

@@ -1,0 +1,114 @@
+#include "engine/train/model_state.h"
+
+#include <cstring>
+
+#include "engine/base/random.h"
+#include "engine/base/status.h"
+
+namespace capstan {
+namespace {
+
+double InitialValue(const Init& init, const RandomKey& key, int64_t index) {
+  const auto i = static_cast<uint64_t>(index);
+  switch (init.kind) {
+    case InitKind::kConstant:
+      return init.value;
+    case InitKind::kNormal:
+      return init.value * key.Normal(i);
+    case InitKind::kUniform:
+      return init.value * (2 * key.UniformDouble(i) - 1);
+  }
+  return 0;
+}
+
+void Fill(const StateEntry& entry, const RandomKey& key, const TensorView& host) {
+  const int64_t count = entry.type.count();
+  if (entry.type.dtype == DType::kF64) {
+    for (int64_t i = 0; i < count; ++i) host.Data<double>()[i] = InitialValue(entry.init, key, i);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      host.Data<float>()[i] = static_cast<float>(InitialValue(entry.init, key, i));
+    }
+  }
+}
+
+TensorType RowMajor(TensorType type) {
+  type.format = MemoryFormat::kPlain;
+  return type;
+}
+
+}  // namespace
+
+StateGroup GroupOf(const StateEntry& entry) {
+  if (entry.flat) return StateGroup::kNone;
+  if (entry.name.find('@') == std::string::npos) return StateGroup::kWeights;
+  return entry.name.ends_with("@grad") ? StateGroup::kNone : StateGroup::kOptimizer;
+}
+
+absl::Status InitializeState(Executor& executor, uint64_t seed) {
+  const RandomKey root = RandomKey(seed).Mix("init");
+  for (const StateEntry& entry : executor.plan().state) {
+    if (GroupOf(entry) == StateGroup::kNone || !IsFloat(entry.type.dtype)) continue;
+    HostTensor host(RowMajor(entry.type));
+    Fill(entry, root.Mix(entry.name), host.view());
+    RETURN_IF_ERROR(WriteState(executor, entry, host.view()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<HostState>> ReadState(Executor& executor, StateGroup group) {
+  std::vector<HostState> all;
+  for (const StateEntry& entry : executor.plan().state) {
+    if (GroupOf(entry) != group) continue;
+    HostTensor staged(entry.type);
+    RETURN_IF_ERROR(executor.device().CopyToHost(staged.data(), executor.State(entry).data,
+                                                 entry.type.bytes()));
+    HostTensor host(RowMajor(entry.type));
+    CopyTensor(staged.view(), host.view());
+    all.push_back({entry.name, std::move(host)});
+  }
+  return all;
+}
+
+absl::Status WriteState(Executor& executor, const StateEntry& entry, const TensorView& host) {
+  if (host.type.shape != entry.type.shape || host.type.dtype != entry.type.dtype) {
+    return InvalidArgument(
+        "'{}' is {} in the file, the model needs {}; another model or other "
+        "options wrote it",
+        entry.name, host.type.ToString(), RowMajor(entry.type).ToString());
+  }
+  HostTensor staged(entry.type);
+  CopyTensor(host, staged.view());
+  return executor.device().CopyFromHost(executor.State(entry).data, staged.data(),
+                                        entry.type.bytes());
+}
+
+const char* NameOf(StateGroup group) {
+  return group == StateGroup::kWeights ? "weights" : "optimizer";
+}
+
+absl::Status RestoreState(Executor& executor, StateGroup group, const CheckpointReader& reader) {
+  for (const StateEntry& entry : executor.plan().state) {
+    if (GroupOf(entry) != group) continue;
+    HostTensor host(RowMajor(entry.type));
+    RETURN_IF_ERROR(reader.Read(NameOf(group), entry.name, host.view()), "while reading {}",
+                    reader.path());
+    RETURN_IF_ERROR(WriteState(executor, entry, host.view()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> DigestState(Executor& executor) {
+  uint64_t digest = 0;
+  for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
+    ASSIGN_OR_RETURN(const std::vector<HostState> states, ReadState(executor, group));
+    for (const HostState& s : states) {
+      const std::string_view bytes(static_cast<const char*>(s.tensor.data()),
+                                   static_cast<size_t>(s.tensor.type().bytes()));
+      digest = RandomKey(digest).Mix(HashText(s.name)).Mix(HashText(bytes)).key();
+    }
+  }
+  return digest;
+}
+
+}  // namespace capstan

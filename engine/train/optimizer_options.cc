@@ -1,0 +1,79 @@
+#include "engine/train/optimizer_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/status.h"
+
+namespace capstan {
+namespace {
+
+UpdateRule SgdRule(const AnyStruct& any) {
+  return {.row = "sgd_update", .attrs = "{}", .weight_decay = any.As<SgdOptions>().weight_decay};
+}
+
+UpdateRule MomentumRule(const AnyStruct& any) {
+  const auto& o = any.As<MomentumOptions>();
+  return {.row = "momentum_update",
+          .attrs = fmt::format("{{momentum={}, nesterov={}}}", o.momentum, o.use_nesterov),
+          .slots = {"momentum"},
+          .weight_decay = o.weight_decay};
+}
+
+template <typename Options>
+UpdateRule AdamRule(const char* row, const Options& o) {
+  return {.row = row,
+          .attrs = fmt::format("{{beta1={}, beta2={}, epsilon={}}}", o.beta1, o.beta2, o.epsilon),
+          .slots = {"moment1", "moment2"},
+          .takes_iteration = true,
+          .weight_decay = o.weight_decay};
+}
+
+Role ToRole(OptimizerSpec::Role role) {
+  switch (role) {
+    case OptimizerSpec::Role::kBias:
+      return Role::kBias;
+    case OptimizerSpec::Role::kNorm:
+      return Role::kNorm;
+    case OptimizerSpec::Role::kEmbedding:
+      return Role::kEmbedding;
+  }
+  return Role::kWeight;
+}
+
+}  // namespace
+
+std::span<const OptimizerRow> OptimizerRows() {
+  static constexpr OptimizerRow kRows[] = {
+      {"sgd", &TypeOf<SgdOptions>(), "plain stochastic gradient descent", SgdRule},
+      {"momentum", &TypeOf<MomentumOptions>(), "gradient descent with momentum", MomentumRule},
+      {"adam", &TypeOf<AdamOptions>(), "Adam, weight decay as L2",
+       [](const AnyStruct& o) { return AdamRule("adam_update", o.As<AdamOptions>()); }},
+      {"adamw", &TypeOf<AdamWOptions>(), "Adam with decoupled weight decay",
+       [](const AnyStruct& o) { return AdamRule("adamw_update", o.As<AdamWOptions>()); }},
+  };
+  return kRows;
+}
+
+absl::StatusOr<UpdateRule> MakeUpdateRule(const OptimizerSpec& spec) {
+  const auto rows = OptimizerRows();
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const OptimizerRow& r) { return spec.choice.name == r.name; });
+  CHECK(row != rows.end()) << "the job reader lets only known optimizers pass";
+  UpdateRule rule = row->rule(spec.choice.options);
+  for (const OptimizerSpec::Role role : spec.no_decay) rule.no_decay.push_back(ToRole(role));
+  if (spec.grad_clip.has_value()) {
+    rule.clip_global_norm = spec.grad_clip->global_norm;
+    rule.clip_value = spec.grad_clip->value;
+    if (spec.grad_clip->norm.has_value()) {
+      return InvalidArgument("optimizer.grad_clip.norm: not supported yet; use global_norm");
+    }
+  }
+  if (spec.layer_lr_decay.has_value()) {
+    return InvalidArgument("optimizer.layer_lr_decay: not supported yet; leave it out");
+  }
+  return rule;
+}
+
+}  // namespace capstan

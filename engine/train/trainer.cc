@@ -1,0 +1,368 @@
+#include "engine/train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+#include "engine/base/status.h"
+#include "engine/base/text.h"
+#include "engine/config/load_job.h"
+#include "engine/config/render.h"
+#include "engine/train/loss_options.h"
+#include "engine/train/metrics.h"
+#include "engine/train/model_state.h"
+#include "engine/train/optimizer_options.h"
+
+namespace capstan {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+const char kDefaultMetric[] = "top1";
+
+// The keys that differ between the job of a checkpoint and this one.
+absl::StatusOr<std::vector<ChangedKey>> ChangedSince(const std::string& rendered,
+                                                     const JobSpec& job,
+                                                     const ChoiceTable& choices) {
+  ASSIGN_OR_RETURN(const JobSpec before, ParseJob(rendered, "job of the checkpoint", choices));
+  return ChangedKeys(before, job);
+}
+
+}  // namespace
+
+Trainer::Trainer(const JobSpec& job, const EngineTables& tables, const TrainerOptions& options)
+    : job_(job), tables_(tables), options_(options) {}
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const JobSpec& job,
+                                                         const EngineTables& tables,
+                                                         const TrainerOptions& options) {
+  std::unique_ptr<Trainer> trainer(new Trainer(job, tables, options));
+  RETURN_IF_ERROR(trainer->OpenData());
+  ASSIGN_OR_RETURN(trainer->session_, Session::Create(trainer->setup_.request, tables,
+                                                      options.session, options.device));
+  RETURN_IF_ERROR(
+      InitializeState(trainer->session_->executor(), static_cast<uint64_t>(job.train.seed)));
+  RETURN_IF_ERROR(trainer->OpenCheckpoints());
+  RETURN_IF_ERROR(trainer->OpenTrainLoader());
+  return trainer;
+}
+
+absl::Status Trainer::OpenData() {
+  ASSIGN_OR_RETURN(setup_, SetUpTraining(job_, tables_));
+  ignore_index_ = job_.loss->choice.options.As<CrossEntropyOptions>().ignore_index;
+  state_.seed = job_.train.seed;
+  state_.class_names = setup_.train_images->dataset().class_names();
+  state_.job = Render(job_);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::OpenCheckpoints() {
+  ASSIGN_OR_RETURN(store_, CheckpointStore::Create(
+                               {.output_dir = job_.output_dir, .keep = job_.checkpoint.keep}));
+  for (const std::string& note : store_->notes()) options_.log->Info(note);
+  if (job_.checkpoint.resume == "none") return absl::OkStatus();
+  if (job_.checkpoint.resume != "auto") {
+    ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::Open(job_.checkpoint.resume),
+                     "while resuming (checkpoint.resume)");
+    return Restore(reader);
+  }
+  ASSIGN_OR_RETURN(const NewestCheckpoint newest, store_->OpenNewest(),
+                   "while resuming; `checkpoint.resume: none` starts anew");
+  for (const std::string& why : newest.passed_over) options_.log->Warning(why);
+  return newest.reader.has_value() ? Restore(*newest.reader) : absl::OkStatus();
+}
+
+absl::Status Trainer::Restore(const CheckpointReader& reader) {
+  for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
+    RETURN_IF_ERROR(RestoreState(session_->executor(), group, reader), "while resuming");
+  }
+  const TrainingState& saved = reader.state();
+  RETURN_IF_ERROR(CompareJobs(saved));
+  state_.iteration = saved.iteration;
+  state_.updates = saved.updates;
+  state_.epoch = saved.epoch;
+  state_.sampler = saved.sampler;
+  state_.best_metric = saved.best_metric;
+  state_.best_iteration = saved.best_iteration;
+  saved_iteration_ = saved.iteration;
+  options_.log->Info(fmt::format("resumed from {} (iteration {})", reader.path(), saved.iteration));
+  return options_.log->TruncateAfter(saved.iteration);
+}
+
+absl::Status Trainer::CompareJobs(const TrainingState& saved) const {
+  absl::StatusOr<std::vector<ChangedKey>> changed = ChangedSince(saved.job, job_, tables_.choices);
+  if (!changed.ok()) {
+    options_.log->Warning("the job of the checkpoint cannot be compared: " +
+                          MessageOf(changed.status()));
+    return absl::OkStatus();
+  }
+  for (const ChangedKey& key : *changed) {
+    if (key.path.starts_with("model.") && !key.path.starts_with("model.freeze") &&
+        !key.path.starts_with("model.pretrained")) {
+      return InvalidArgument(
+          "{}: {} was {} when the checkpoint was written, now {}; a model cannot change on "
+          "resuming. Set it back, or start anew with `checkpoint.resume: none`",
+          job_.Where(key.path), key.path, key.before, key.after);
+    }
+    if (key.path == "output_dir" || key.path.starts_with("checkpoint.")) continue;
+    options_.log->Info(fmt::format("job changed: {}: {} -> {}", key.path, key.before, key.after));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::OpenTrainLoader() {
+  const TrainSetSpec& spec = *job_.dataset.train;
+  const SamplerPosition& at = state_.sampler;
+  LoaderRequest request{
+      .mode = SamplerMode::kTrain,
+      .seed = static_cast<uint64_t>(job_.train.seed),
+      .start = {at.epoch, at.samples, at.skipped.empty() ? 0 : at.skipped[0]},
+      .end_epoch = job_.train.epochs.value_or(std::numeric_limits<int64_t>::max()),
+      .max_held = job_.strategy.accumulate + 1,
+      .shuffle = spec.shuffle,
+      .drop_last = spec.drop_last};
+  ASSIGN_OR_RETURN(loader_, OpenLoader(spec, setup_.train_images, request));
+  const int64_t batches = loader_->sampler().batches_per_epoch();
+  iterations_per_epoch_ = (batches + job_.strategy.accumulate - 1) / job_.strategy.accumulate;
+  total_iterations_ = job_.train.max_iterations.value_or(std::numeric_limits<int64_t>::max());
+  if (job_.train.epochs.has_value()) {
+    total_iterations_ = std::min(total_iterations_, *job_.train.epochs * iterations_per_epoch_);
+  }
+  ASSIGN_OR_RETURN(
+      schedule_,
+      Schedule::Create(job_.optimizer->lr.choice, iterations_per_epoch_, total_iterations_),
+      "while reading {}", job_.Where("optimizer.lr"));
+  if (const int64_t dropped = loader_->sampler().dropped_per_epoch(); dropped > 0) {
+    options_.log->Info(fmt::format(
+        "{} of {} samples are left out of each epoch: they do not fill a batch (drop_last)",
+        dropped, setup_.train_images->size()));
+  }
+  return absl::OkStatus();
+}
+
+bool Trainer::stopping() const {
+  return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+}
+
+absl::StatusOr<TrainEnd> Trainer::Train() {
+  while (!stopping()) {
+    ASSIGN_OR_RETURN(const bool more, Step());
+    if (!more) break;
+  }
+  if (saved_iteration_ != state_.iteration) RETURN_IF_ERROR(Save());
+  const bool finished = state_.iteration >= total_iterations_;
+  return finished || !stopping() ? TrainEnd::kFinished : TrainEnd::kStopped;
+}
+
+absl::StatusOr<bool> Trainer::Step() {
+  if (state_.iteration >= total_iterations_) return false;
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const std::vector<BatchPtr> batches, NextBatches());
+  if (batches.empty()) return false;
+  clock_.data += SecondsSince(start);
+  const auto compute_start = std::chrono::steady_clock::now();
+  RETURN_IF_ERROR(RunUpdate(batches));
+  clock_.compute += SecondsSince(compute_start);
+  ++state_.iteration;
+  ++state_.updates;
+  const bool epoch_ended = state_.iteration % iterations_per_epoch_ == 0;
+  if (epoch_ended) ++state_.epoch;
+  const SamplerState after = loader_->state();
+  state_.sampler = {after.epoch, after.samples, {after.skipped}};
+  const double step = SecondsSince(start);
+  mean_step_seconds_ = mean_step_seconds_ == 0 ? step : 0.95 * mean_step_seconds_ + 0.05 * step;
+  const bool last = state_.iteration == total_iterations_;
+  if (state_.iteration % job_.log.every_iterations == 0 || last) Report();
+  if (EvaluationDue(epoch_ended) || (last && job_.dataset.eval.has_value())) {
+    RETURN_IF_ERROR(Evaluate());
+  }
+  const auto every = job_.checkpoint.every_iterations;
+  if ((every.has_value() && state_.iteration % *every == 0) ||
+      state_.best_iteration == state_.iteration) {
+    RETURN_IF_ERROR(Save());
+  }
+  return true;
+}
+
+absl::StatusOr<std::vector<BatchPtr>> Trainer::NextBatches() {
+  std::vector<BatchPtr> batches;
+  while (static_cast<int64_t>(batches.size()) < job_.strategy.accumulate) {
+    ASSIGN_OR_RETURN(BatchPtr batch, loader_->Next(), "while reading training data");
+    if (batch == nullptr) {
+      // An epoch's end closes the update. Right after a resume it may come first of all.
+      if (!batches.empty() || loader_->state().epoch >=
+                                  job_.train.epochs.value_or(std::numeric_limits<int64_t>::max())) {
+        break;
+      }
+      continue;
+    }
+    RETURN_IF_ERROR(NoteBad(batch->bad));
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+absl::Status Trainer::NoteBad(const std::vector<BadSample>& bad) {
+  for (const BadSample& sample : bad) {
+    options_.log->Warning(fmt::format("skipped {}: {}", sample.origin, sample.reason));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::RunUpdate(const std::vector<BatchPtr>& batches) {
+  double targets = 0;
+  for (const BatchPtr& batch : batches) {
+    const auto labels = batch->Get("label").Elements<int64_t>();
+    targets += static_cast<double>(labels.size()) -
+               static_cast<double>(std::count(labels.begin(), labels.end(), ignore_index_));
+  }
+  RETURN_IF_ERROR(options_.comm->AllReduceSum({&targets, 1}));
+  MicroArgs args{.inv_targets = targets > 0 ? 1.0 / targets : 0.0,
+                 .seed = static_cast<uint64_t>(job_.train.seed),
+                 .iteration = state_.iteration};
+  double loss = 0;
+  for (const BatchPtr& batch : batches) {
+    const MicroBatch micro{batch->Get("image"), batch->Get("label")};
+    ASSIGN_OR_RETURN(const double part, session_->RunMicro(micro, args));
+    loss += part;
+    args.first = false;
+    args.sample_offset += batch->size;
+  }
+  clock_.samples += args.sample_offset;
+  last_loss_ = loss;
+  last_rate_ = schedule_->Rate(state_.updates);
+  if (!std::isfinite(loss)) {
+    return absl::OutOfRangeError(fmt::format(
+        "the loss is {} at iteration {} (epoch {}, learning rate {}): training diverged. Lower "
+        "optimizer.lr, add warm-up or clip gradients; the weights before this iteration are kept",
+        loss, state_.iteration, state_.epoch, last_rate_));
+  }
+  return session_->RunUpdate(last_rate_, state_.updates);
+}
+
+bool Trainer::EvaluationDue(bool epoch_ended) const {
+  if (!job_.dataset.eval.has_value()) return false;
+  const EvalSpec& eval = job_.eval;
+  if (eval.every_iterations.has_value()) {
+    return state_.iteration >= eval.start && state_.iteration % *eval.every_iterations == 0;
+  }
+  return epoch_ended && eval.every_epochs.has_value() && state_.epoch >= eval.start &&
+         state_.epoch % *eval.every_epochs == 0;
+}
+
+absl::Status Trainer::Evaluate() {
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Loader> loader,
+      OpenLoader(*job_.dataset.eval, setup_.eval_images, {.mode = SamplerMode::kEvaluate}));
+  ASSIGN_OR_RETURN(const EvaluationResult result, EvaluateAll(*session_, *loader, ignore_index_),
+                   "while evaluating");
+  RETURN_IF_ERROR(NoteBad(result.bad));
+  const std::string metric = job_.eval.metric.value_or(kDefaultMetric);
+  ASSIGN_OR_RETURN(const double value, result.Metric(metric), "while reading {}",
+                   job_.Where("eval.metric"));
+  const bool best =
+      !state_.best_metric.has_value() ||
+      (HigherIsBetter(metric) ? value > *state_.best_metric : value < *state_.best_metric);
+  if (best) {
+    state_.best_metric = value;
+    state_.best_iteration = state_.iteration;
+  }
+  options_.log->Eval({.iteration = state_.iteration,
+                      .epoch = state_.epoch,
+                      .metrics = result.metrics,
+                      .samples = result.samples,
+                      .seconds = SecondsSince(start),
+                      .best = best});
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Save() {
+  std::vector<std::vector<HostState>> held;
+  std::vector<TensorGroup> groups;
+  for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
+    ASSIGN_OR_RETURN(held.emplace_back(), ReadState(session_->executor(), group));
+    TensorGroup& out = groups.emplace_back();
+    out.name = NameOf(group);
+    for (const HostState& s : held.back()) out.tensors.push_back({s.name, s.tensor.view()});
+  }
+  ASSIGN_OR_RETURN(const SavedCheckpoint saved, store_->Save(state_, groups),
+                   "while saving iteration {}", state_.iteration);
+  saved_iteration_ = state_.iteration;
+  options_.log->Checkpoint(state_.iteration, saved.path);
+  return absl::OkStatus();
+}
+
+void Trainer::Report() {
+  const double seconds = clock_.data + clock_.compute;
+  options_.log->Train(
+      {.iteration = state_.iteration,
+       .total_iterations = total_iterations_,
+       .epoch = (state_.iteration - 1) / iterations_per_epoch_,
+       .total_epochs = (total_iterations_ + iterations_per_epoch_ - 1) / iterations_per_epoch_,
+       .loss = last_loss_,
+       .lr = last_rate_,
+       .samples_per_s = seconds > 0 ? static_cast<double>(clock_.samples) / seconds : 0,
+       .data_s = clock_.data,
+       .compute_s = clock_.compute,
+       .eta_s = mean_step_seconds_ * static_cast<double>(total_iterations_ - state_.iteration)});
+  clock_ = {};
+}
+
+absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTables& tables) {
+  RETURN_IF_ERROR(CheckSupported(job));
+  TrainingSetup setup;
+  setup.request.model = job.model.choice;
+  setup.request.frozen = job.model.freeze;
+  const ModelRow* model = FindModel(tables.models, job.model.choice.name);
+  CHECK(model != nullptr) << "the job reader lets only known models pass";
+  const int64_t classes = model->classes(job.model.choice.options);
+  if (job.loss.has_value()) setup.request.loss = job.loss->choice;
+  if (job.optimizer.has_value()) {
+    ASSIGN_OR_RETURN(setup.request.update, MakeUpdateRule(*job.optimizer), "while reading {}",
+                     job.Where("optimizer"));
+  }
+  if (job.dataset.train.has_value()) {
+    ASSIGN_OR_RETURN(setup.train_images, OpenImages(*job.dataset.train, classes),
+                     "while opening dataset.train ({})", job.Where("dataset.train"));
+    ASSIGN_OR_RETURN(setup.request.train_batches,
+                     TrainBatchShapes(*job.dataset.train, *setup.train_images));
+  }
+  if (job.dataset.eval.has_value()) {
+    ASSIGN_OR_RETURN(setup.eval_images, OpenImages(*job.dataset.eval, classes),
+                     "while opening dataset.eval ({})", job.Where("dataset.eval"));
+    ASSIGN_OR_RETURN(setup.request.evaluate_batches,
+                     EvaluateBatchShapes(*job.dataset.eval, *setup.eval_images));
+  }
+  return setup;
+}
+
+absl::Status CheckSupported(const JobSpec& job) {
+  Diagnostics diagnostics;
+  const auto refuse = [&](bool wanted, const std::string& path, const std::string& instead) {
+    if (!wanted) return;
+    diagnostics.Add(job.sources.Find(path), path, "not supported yet; " + instead);
+  };
+  refuse(job.amp.level != AmpSpec::Level::kOff, "amp.level", "use `off`");
+  refuse(job.model.pretrained.has_value(), "model.pretrained", "leave it out");
+  refuse(job.train.ema.has_value(), "train.ema", "leave it out");
+  refuse(job.device == JobSpec::Device::kCuda, "device", "use `cpu` or `auto`");
+  const HybridSpec& h = job.hybrid_configs;
+  refuse(h.mode == HybridSpec::Mode::kAuto, "hybrid_configs", "leave it out");
+  refuse(h.dp_degree > 1, "hybrid_configs.dp_degree", "this build runs one rank");
+  refuse(h.mp_degree > 1, "hybrid_configs.mp_degree", "this build runs one rank");
+  refuse(h.pp_degree > 1, "hybrid_configs.pp_degree", "this build runs one rank");
+  refuse(h.sharding_degree > 1, "hybrid_configs.sharding_degree", "this build runs one rank");
+  const StrategySpec& s = job.strategy;
+  refuse(s.recompute != StrategySpec::Recompute::kNone, "strategy.recompute", "use `none`");
+  refuse(s.micro_batches > 1, "strategy.micro_batches", "use strategy.accumulate");
+  refuse(s.sync_every > 1, "strategy.sync_every", "use 1");
+  refuse(s.dgc.has_value(), "strategy.dgc", "leave it out");
+  refuse(s.offload != StrategySpec::Offload::kNone, "strategy.offload", "use `none`");
+  return diagnostics.ToStatus();
+}
+
+}  // namespace capstan

@@ -1,0 +1,116 @@
+// Trainer: the training loop of one rank. It reads like a list of what happens in an iteration:
+// gather the batches of an update, run them, update, report, evaluate, save.
+//
+// An iteration is one optimizer update. At the end of Step everything that determines what follows
+// is in the checkpoint that Save would write, so a resumed run repeats an uninterrupted one bit for
+// bit. One thread at a time; `stop` may be set from a signal handler.
+//
+//   ASSIGN_OR_RETURN(auto trainer, Trainer::Create(job, tables, options));
+//   ASSIGN_OR_RETURN(TrainEnd end, trainer->Train());
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/checkpoint/checkpoint_store.h"
+#include "engine/config/job_spec.h"
+#include "engine/runtime/comm.h"
+#include "engine/train/evaluate.h"
+#include "engine/train/image_data.h"
+#include "engine/train/run_log.h"
+#include "engine/train/schedule.h"
+#include "engine/train/session.h"
+
+namespace capstan {
+
+struct TrainerOptions {
+  Device* device = nullptr;  // outlives the trainer, as do all of these
+  Comm* comm = nullptr;
+  RunLog* log = nullptr;
+  const std::atomic<bool>* stop = nullptr;  // set: finish the iteration, save, end
+  SessionOptions session;
+};
+
+enum class TrainEnd { kFinished, kStopped };
+
+// What a training job becomes before anything runs: also what `explain` shows.
+struct TrainingSetup {
+  std::shared_ptr<const ImageSource> train_images, eval_images;
+  CompileRequest request;
+};
+
+class Trainer {
+ public:
+  // Opens the data, compiles, and resumes as `checkpoint.resume` says. `tables` outlives it.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(const JobSpec& job,
+                                                         const EngineTables& tables,
+                                                         const TrainerOptions& options);
+
+  // Runs to the end of training, or until asked to stop; saves at the end either way.
+  // OutOfRange: the loss is no longer finite.
+  absl::StatusOr<TrainEnd> Train();
+
+  // One iteration, with the evaluation and saving that are due after it. False: nothing is left.
+  absl::StatusOr<bool> Step();
+  absl::Status Save();
+
+  int64_t iteration() const { return state_.iteration; }
+  int64_t total_iterations() const { return total_iterations_; }
+  double last_loss() const { return last_loss_; }
+  std::optional<double> best_metric() const { return state_.best_metric; }
+  Session& session() { return *session_; }
+
+ private:
+  // Seconds of the phases since the last report.
+  struct Clock {
+    double data = 0, compute = 0, evaluate = 0;
+    int64_t samples = 0;
+  };
+
+  Trainer(const JobSpec& job, const EngineTables& tables, const TrainerOptions& options);
+
+  absl::Status OpenData();
+  absl::Status OpenCheckpoints();
+  absl::Status Restore(const CheckpointReader& reader);
+  // Logs what changed in the job since a checkpoint; an error where it may not change.
+  absl::Status CompareJobs(const TrainingState& saved) const;
+  absl::Status OpenTrainLoader();
+  // The batches of one update; fewer at an epoch's end, none when training is over.
+  absl::StatusOr<std::vector<BatchPtr>> NextBatches();
+  absl::Status RunUpdate(const std::vector<BatchPtr>& batches);
+  absl::Status Evaluate();
+  absl::Status NoteBad(const std::vector<BadSample>& bad);
+  void Report();
+  bool stopping() const;
+  bool EvaluationDue(bool epoch_ended) const;
+
+  const JobSpec job_;
+  const EngineTables& tables_;
+  const TrainerOptions options_;
+  TrainingSetup setup_;
+  int64_t ignore_index_ = 0;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<CheckpointStore> store_;
+  std::unique_ptr<Loader> loader_;
+  std::optional<Schedule> schedule_;
+  int64_t iterations_per_epoch_ = 0;
+  int64_t total_iterations_ = 0;
+  int64_t saved_iteration_ = -1;
+  TrainingState state_;
+  double last_loss_ = 0;
+  double last_rate_ = 0;
+  Clock clock_;
+  double mean_step_seconds_ = 0;
+};
+
+// Opens the data sets of a job and derives what to compile. Errors of the data are DataLoss.
+absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTables& tables);
+
+// InvalidArgument naming every key that asks for what this build cannot do yet.
+absl::Status CheckSupported(const JobSpec& job);
+
+}  // namespace capstan

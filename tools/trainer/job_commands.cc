@@ -1,0 +1,23 @@
+#include <cstdio>
+
+#include "engine/base/status.h"
+#include "engine/config/load_job.h"
+#include "engine/config/render.h"
+#include "engine/config/schema.h"
+#include "tools/trainer/commands.h"
+#include "tools/trainer/exit_status.h"
+
+namespace capstan {
+
+absl::StatusOr<int> RenderCommand(const CommandLine& line, const EngineTables& tables) {
+  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  std::fputs(Render(job).c_str(), stdout);
+  return kExitDone;
+}
+
+absl::StatusOr<int> SchemaCommand(const CommandLine&, const EngineTables& tables) {
+  std::fputs(JsonSchema(tables.choices).c_str(), stdout);
+  return kExitDone;
+}
+
+}  // namespace capstan
