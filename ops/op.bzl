@@ -22,12 +22,13 @@ _write = rule(
     },
 )
 
-def op(name, hdrs = [], deps = []):
+def op(name, srcs = [], hdrs = [], deps = []):
     """An operator's library: its rows and all kernels that its folder has.
 
     Args:
       name: of the folder; the files are NAME.h, NAME.cc, NAME_cpu.cc and, where they exist,
         NAME_fast.cc and NAME_onednn.cc. A NAME_test.cc becomes a test.
+      srcs: further sources.
       hdrs: further headers.
       deps: of the library; engine/ir and engine/kernel are there already.
     """
@@ -54,7 +55,7 @@ def op(name, hdrs = [], deps = []):
     )
     native.cc_library(
         name = name,
-        srcs = [name + ".cc", name + "_kernels.cc"] + ["%s_%s.cc" % (name, k[0]) for k in kinds],
+        srcs = [name + ".cc", name + "_kernels.cc"] + srcs + ["%s_%s.cc" % (name, k[0]) for k in kinds],
         hdrs = [name + ".h"] + hdrs,
         visibility = [
             "//models:__subpackages__",
@@ -75,6 +76,7 @@ def op(name, hdrs = [], deps = []):
             srcs = [name + "_test.cc"],
             deps = [
                 ":" + name,
+                "//ops/testing",
                 "//tools/third_party:gtest_main",
             ] + deps,
         )

@@ -1,0 +1,102 @@
+#include "ops/testing/run_op.h"
+
+#include <cstring>
+
+#include "engine/kernel/strided.h"
+
+namespace capstan {
+namespace {
+
+// Calls f with a zero of the tensor's C++ type.
+template <typename F>
+void ForElement(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kI64:
+      return f(int64_t{});
+    case DType::kI32:
+      return f(int32_t{});
+    case DType::kU8:
+      return f(uint8_t{});
+    case DType::kBool:
+      return f(bool{});
+    default:
+      return ForFloat(dtype, f);
+  }
+}
+
+HostTensor Filled(const TestTensor& tensor) {
+  CHECK_EQ(static_cast<int64_t>(tensor.values.size()), tensor.type.count());
+  HostTensor host(tensor.type);
+  ForElement(tensor.type.dtype, [&](auto zero) {
+    const Strided<decltype(zero)> to(host.view());
+    size_t next = 0;
+    ForEachIndex(tensor.type.shape, [&](const Index& i) {
+      to(i) = static_cast<decltype(zero)>(tensor.values[next++]);
+    });
+  });
+  return host;
+}
+
+std::vector<double> ValuesOf(const HostTensor& host) {
+  std::vector<double> values;
+  ForElement(host.type().dtype, [&](auto zero) {
+    const Strided<decltype(zero)> from(host.view());
+    ForEachIndex(host.type().shape,
+                 [&](const Index& i) { values.push_back(static_cast<double>(from(i))); });
+  });
+  return values;
+}
+
+// Runs the row with its prepared state and workspace.
+void RunRow(const KernelRow& row, const OpCall& call, std::span<const TensorView> outputs,
+            std::span<const TensorView> inputs, int threads) {
+  KernelContext context;
+  context.threads = threads;
+  std::shared_ptr<const void> prepared;
+  if (row.prepare != nullptr) {
+    auto made = row.prepare(call);
+    CHECK_OK(made);
+    prepared = *made;
+  }
+  context.prepared = prepared.get();
+  HostTensor workspace;
+  if (row.workspace_bytes != nullptr) {
+    context.workspace_bytes = row.workspace_bytes(call, prepared.get());
+    workspace = HostTensor({DType::kU8, {context.workspace_bytes}});
+    context.workspace = workspace.data();
+  }
+  row.fn(context, outputs, inputs, call.attrs);
+  CHECK_OK(context.status);
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> RunOp(const OpDef& op, AnyStruct attrs,
+                                       const std::vector<KernelRow>& kernels,
+                                       const std::vector<TestTensor>& inputs, int threads) {
+  if (attrs.empty()) attrs = AnyStruct::Create(*op.attrs);
+  OpCall call{.op = &op, .attrs = std::move(attrs)};
+  std::vector<HostTensor> memory;
+  std::vector<TensorView> in, out;
+  for (const TestTensor& tensor : inputs) {
+    call.inputs.push_back(tensor.absent ? std::nullopt : std::optional(tensor.type));
+    if (!tensor.absent) memory.push_back(Filled(tensor));
+    in.push_back(tensor.absent ? TensorView{} : memory.back().view());
+  }
+  CHECK_OK(InferCall(call));
+  std::vector<HostTensor> results;
+  for (const TensorType& type : call.outputs) {
+    results.emplace_back(type);
+    std::memset(results.back().data(), 0xFF, static_cast<size_t>(type.bytes()));
+    out.push_back(results.back().view());
+  }
+  const KernelTable table(kernels);
+  const auto row = table.Select(call, DeviceKind::kCpu);
+  CHECK_OK(row);
+  RunRow(**row, call, out, in, threads);
+  std::vector<std::vector<double>> values;
+  for (const HostTensor& result : results) values.push_back(ValuesOf(result));
+  return values;
+}
+
+}  // namespace capstan
