@@ -1,11 +1,12 @@
 // libjpeg's own interface rather than TurboJPEG's: only here does a warning say which one it is,
 // and some mean a damaged picture while others are harmless.
-// clang-format off: jpeglib.h wants <cstdio> before it, jerror.h wants jpeglib.h
-#include <jerror.h>
-#include <jpeglib.h>
-
+// clang-format off
+// jpeglib.h wants <cstdio> before it, jerror.h wants jpeglib.h.
 #include <csetjmp>
 #include <cstdio>
+
+#include <jpeglib.h>
+#include <jerror.h>
 // clang-format on
 
 #include <vector>
