@@ -1,7 +1,13 @@
 # One line per operator folder; ops/op_table.h is generated from it.
 OPS = [
     "adam",
+    "add",
+    "batch_norm",
+    "bias_add",
+    "cast",
     "clamp",
+    "dropout",
+    "fill",
     "global_norm",
     "matmul",
     "momentum",
@@ -9,6 +15,7 @@ OPS = [
     "reduce",
     "relu",
     "reshape",
+    "scale",
     "sgd",
     "softmax",
     "softmax_cross_entropy",

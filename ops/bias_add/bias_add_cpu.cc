@@ -40,7 +40,8 @@ void BiasAddGradKernel(KernelContext&, std::span<const TensorView> outputs,
 }  // namespace
 
 std::vector<KernelRow> BiasAddReferenceKernels() {
-  return {{.op = "bias_add", .fn = BiasAddKernel}, {.op = "bias_add_grad", .fn = BiasAddGradKernel}};
+  return {{.op = "bias_add", .fn = BiasAddKernel},
+          {.op = "bias_add_grad", .fn = BiasAddGradKernel}};
 }
 
 }  // namespace capstan

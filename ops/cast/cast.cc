@@ -25,7 +25,7 @@ std::vector<Example> CastExamples() {
       {.attrs = to(DType::kF64), .inputs = {FloatInput({})}},
       {.attrs = to(DType::kF32), .inputs = {IndexInput({2, 3, 4, 5}, 256, DType::kU8)}},
       {.attrs = to(DType::kI32), .inputs = {IndexInput({67}, 1000)}},
-      {.attrs = to(DType::kBF16), .inputs = {IndexInput({5, 7}, 1000, DType::kI32)}},
+      {.attrs = to(DType::kI64), .inputs = {IndexInput({5, 7}, 1000, DType::kI32)}},
       {.attrs = to(DType::kOpaque), .inputs = {FloatInput({3})}, .error = "opaque"},
   };
 }
