@@ -14,8 +14,9 @@ void ClampKernel(KernelContext& context, std::span<const TensorView> outputs,
   ParallelFor(context, outputs[0].type.count(), kFlatGrain, [&](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
-      const float v = x[i];
-      y[i] = v < low ? low : v > high ? high : v;
+      // In two steps, each of which is one instruction that passes a NaN.
+      const float v = x[i] < low ? low : x[i];
+      y[i] = v > high ? high : v;
     }
   });
 }

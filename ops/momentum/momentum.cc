@@ -18,7 +18,7 @@ std::vector<Example> MomentumExamples() {
       {.attrs = attrs({}), .inputs = {bucket(1), bucket(1), bucket(1), scalar}},
       {.attrs = attrs({}),
        .inputs = {bucket(8), bucket(8), bucket(7), scalar},
-       .error = "v must be f32[8] like w"},
+       .error = "v must be f"},
   };
 }
 
