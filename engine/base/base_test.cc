@@ -98,6 +98,17 @@ TEST(Random, PhiloxKnownAnswers) {
             (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
 }
 
+TEST(Random, ManyAtATimeAreTheSame) {
+  const RandomKey key(11);
+  std::array<uint32_t, 37> bits;
+  for (const uint64_t step : {uint64_t{1}, uint64_t{1} << 33}) {
+    key.UpperBits(0xFFFFFFF0u, step, bits);
+    for (uint64_t i = 0; i < bits.size(); ++i) {
+      EXPECT_EQ(bits[i], key.Bits(0xFFFFFFF0u + i * step) >> 32) << i;
+    }
+  }
+}
+
 TEST(Random, MomentsAndIndependenceOfOrder) {
   const RandomKey key = RandomKey(7).Mix("layer").Mix(3);
   double sum = 0, squares = 0, uniform = 0;

@@ -1,10 +1,40 @@
 #include "engine/base/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 namespace capstan {
 namespace {
+
+constexpr uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
+constexpr uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
+
+// As many Philox blocks as a vector unit handles at once; `bits` gets word 1 of each.
+constexpr size_t kLanes = 16;
+
+void PhiloxLanes(uint64_t key, uint64_t first, uint64_t step, uint32_t* bits) {
+  alignas(64) uint32_t c0[kLanes], c1[kLanes], c2[kLanes] = {}, c3[kLanes] = {};
+  for (size_t i = 0; i < kLanes; ++i) {
+    const uint64_t counter = first + i * step;
+    c0[i] = static_cast<uint32_t>(counter);
+    c1[i] = static_cast<uint32_t>(counter >> 32);
+  }
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+#pragma omp simd
+    for (size_t i = 0; i < kLanes; ++i) {
+      const uint64_t p0 = uint64_t{kM0} * c0[i], p1 = uint64_t{kM1} * c2[i];
+      c0[i] = static_cast<uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
+      c1[i] = static_cast<uint32_t>(p1);
+      c2[i] = static_cast<uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
+      c3[i] = static_cast<uint32_t>(p0);
+    }
+    k0 += kW0;
+    k1 += kW1;
+  }
+  std::copy_n(c1, kLanes, bits);
+}
 
 // The finaliser of SplitMix64 (Steele et al., OOPSLA 2014): spreads every input bit.
 uint64_t Avalanche(uint64_t x) {
@@ -17,8 +47,6 @@ uint64_t Avalanche(uint64_t x) {
 }  // namespace
 
 std::array<uint32_t, 4> Philox(uint64_t key, uint64_t counter_lo, uint64_t counter_hi) {
-  constexpr uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
-  constexpr uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   std::array<uint32_t, 4> c = {
       static_cast<uint32_t>(counter_lo), static_cast<uint32_t>(counter_lo >> 32),
@@ -33,13 +61,25 @@ std::array<uint32_t, 4> Philox(uint64_t key, uint64_t counter_lo, uint64_t count
   return c;
 }
 
-RandomKey RandomKey::Mix(uint64_t value) const { return RandomKey(Avalanche(key_ ^ Avalanche(value))); }
+RandomKey RandomKey::Mix(uint64_t value) const {
+  return RandomKey(Avalanche(key_ ^ Avalanche(value)));
+}
 
 RandomKey RandomKey::Mix(std::string_view text) const { return Mix(HashText(text)); }
 
 uint64_t RandomKey::Bits(uint64_t index) const {
   const auto r = Philox(key_, index, 0);
   return uint64_t{r[1]} << 32 | r[0];
+}
+
+void RandomKey::UpperBits(uint64_t first, uint64_t step, std::span<uint32_t> bits) const {
+  size_t done = 0;
+  for (; done + kLanes <= bits.size(); done += kLanes) {
+    PhiloxLanes(key_, first + done * step, step, &bits[done]);
+  }
+  for (; done < bits.size(); ++done) {
+    bits[done] = static_cast<uint32_t>(Bits(first + done * step) >> 32);
+  }
 }
 
 float RandomKey::Uniform(uint64_t index) const {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace capstan {
@@ -26,6 +27,8 @@ class RandomKey {
 
   // 64 random bits of draw `index`.
   uint64_t Bits(uint64_t index) const;
+  // The upper 32 bits of draws first, first + step, first + 2 step, ...: several at a time.
+  void UpperBits(uint64_t first, uint64_t step, std::span<uint32_t> bits) const;
   // Uniform in [0, 1); the float form has 24 bits, the double form 53.
   float Uniform(uint64_t index) const;
   double UniformDouble(uint64_t index) const;

@@ -59,7 +59,7 @@ ValueId Dropout(Builder& b, ValueId x, double rate) {
 DropoutMask::DropoutMask(const KernelContext& context, const DropoutAttrs& attrs,
                          const Shape& shape)
     : key_(context.random.Mix(attrs.stream)),
-      threshold_(static_cast<uint64_t>(std::ceil(attrs.rate * 0x1p24))),
+      threshold_(static_cast<uint32_t>(std::ceil(attrs.rate * 0x1p24))),
       scale_(1 / (1 - attrs.rate)),
       ndim_(shape.ndim()) {
   const bool cut = !context.output_places.empty();

@@ -37,7 +37,9 @@ class DropoutMask {
  public:
   DropoutMask(const KernelContext& context, const DropoutAttrs& attrs, const Shape& shape);
 
-  bool Keeps(uint64_t draw) const { return (key_.Bits(draw) >> 40) >= threshold_; }
+  bool Keeps(uint64_t draw) const {
+    return KeepsUpperBits(static_cast<uint32_t>(key_.Bits(draw) >> 32));
+  }
   // The draw of an element whose index in this slice is given, by dimension.
   template <typename IndexT>
   uint64_t DrawOf(const IndexT& index) const {
@@ -48,10 +50,15 @@ class DropoutMask {
     return draw;
   }
   double scale() const { return scale_; }
+  // For kernels that draw many at a time: see RandomKey::UpperBits.
+  const RandomKey& key() const { return key_; }
+  bool KeepsUpperBits(uint32_t bits) const { return bits >> 8 >= threshold_; }
+  // Distance in draws between neighbours along a dimension.
+  int64_t stride(int d) const { return strides_[static_cast<size_t>(d)]; }
 
  private:
   RandomKey key_;
-  uint64_t threshold_;  // of 24 random bits
+  uint32_t threshold_;  // of 24 random bits
   double scale_;        // 1 / (1 - rate)
   uint64_t first_;      // draw of the slice's first element
   int ndim_;

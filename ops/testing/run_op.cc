@@ -1,5 +1,6 @@
 #include "ops/testing/run_op.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "engine/kernel/strided.h"
@@ -21,6 +22,17 @@ void ForElement(DType dtype, F&& f) {
       return f(bool{});
     default:
       return ForFloat(dtype, f);
+  }
+}
+
+// As the layout pass would: with one image in channels_last every image argument is.
+void FollowFormat(OpCall& call) {
+  const bool image = std::ranges::any_of(call.inputs, [](const auto& in) {
+    return in.has_value() && in->format == MemoryFormat::kChannelsLast;
+  });
+  if (!image || call.op->traits.layout == LayoutNeed::kPlain) return;
+  for (TensorType& out : call.outputs) {
+    if (out.ndim() == 4) out.format = MemoryFormat::kChannelsLast;
   }
 }
 
@@ -84,6 +96,7 @@ std::vector<std::vector<double>> RunOp(const OpDef& op, AnyStruct attrs,
     in.push_back(tensor.absent ? TensorView{} : memory.back().view());
   }
   CHECK_OK(InferCall(call));
+  FollowFormat(call);
   std::vector<HostTensor> results;
   for (const TensorType& type : call.outputs) {
     results.emplace_back(type);
