@@ -2,6 +2,7 @@
 OPS = [
     "adam",
     "add",
+    "avg_pool",
     "batch_norm",
     "bias_add",
     "cast",

@@ -1,5 +1,7 @@
 #include "engine/kernel/flat.h"
 
+#include <algorithm>
+
 namespace capstan {
 
 bool InOneOrder(const OpCall& call) {
@@ -12,6 +14,20 @@ bool InOneOrder(const OpCall& call) {
     if (!fits(out)) return false;
   }
   return true;
+}
+
+bool IsChannelsLast(const TensorType& type) {
+  TensorType last = type;
+  last.format = MemoryFormat::kChannelsLast;
+  return SameOrder(type, last);
+}
+
+bool ImagesAreChannelsLast(const OpCall& call) {
+  const auto fits = [](const TensorType& t) { return t.ndim() != 4 || IsChannelsLast(t); };
+  for (const auto& in : call.inputs) {
+    if (in.has_value() && !fits(*in)) return false;
+  }
+  return std::all_of(call.outputs.begin(), call.outputs.end(), fits);
 }
 
 }  // namespace capstan

@@ -1,5 +1,7 @@
 #include "ops/conv2d/conv2d.h"
 
+#include <algorithm>
+
 #include "engine/base/status.h"
 #include "engine/ir/grad.h"
 
@@ -7,8 +9,17 @@ namespace capstan {
 namespace {
 
 absl::Status CheckImage(const char* name, const TensorType& type) {
-  return type.ndim() == 4 ? absl::OkStatus()
-                          : InvalidArgument("{} has {} dimensions; wanted 4", name, type.ndim());
+  if (type.ndim() != 4) {
+    return InvalidArgument("{} has {} dimensions; wanted 4", name, type.ndim());
+  }
+  if (type.count() == 0) return InvalidArgument("{} has no elements", name);
+  return absl::OkStatus();
+}
+
+// Height and width from an attribute.
+absl::Status CheckSize(const char* name, const std::vector<int64_t>& size) {
+  if (size.size() == 2 && size[0] > 0 && size[1] > 0) return absl::OkStatus();
+  return InvalidArgument("{} must be two positive numbers, height and width", name);
 }
 
 // x [n,c,h,w] and w [o,i,kh,kw] must fit; returns the size of y.
@@ -48,10 +59,10 @@ absl::Status CheckGrad(const Conv2dAttrs& attrs, const Shape& x, const Shape& w,
 absl::Status InferInputGrad(OpCall& call) {
   RETURN_IF_ERROR(CheckImage("dy", call.In(0)));
   RETURN_IF_ERROR(CheckImage("w", call.In(1)));
-  const auto& attrs = call.Attrs<Conv2dGradAttrs>();
-  if (attrs.size.size() != 2) return InvalidArgument("size: wanted height and width");
+  const auto& attrs = call.Attrs<Conv2dInputGradAttrs>();
+  RETURN_IF_ERROR(CheckSize("input_size", attrs.input_size));
   const Shape &dy = call.In(0).shape, &w = call.In(1).shape;
-  const Shape x = {dy[0], w[1] * attrs.groups, attrs.size[0], attrs.size[1]};
+  const Shape x = {dy[0], w[1] * attrs.groups, attrs.input_size[0], attrs.input_size[1]};
   RETURN_IF_ERROR(CheckGrad(attrs, x, w, dy));
   call.outputs = {{call.In(0).dtype, x}};
   return absl::OkStatus();
@@ -60,30 +71,40 @@ absl::Status InferInputGrad(OpCall& call) {
 absl::Status InferWeightGrad(OpCall& call) {
   RETURN_IF_ERROR(CheckImage("x", call.In(0)));
   RETURN_IF_ERROR(CheckImage("dy", call.In(1)));
-  const auto& attrs = call.Attrs<Conv2dGradAttrs>();
-  if (attrs.size.size() != 2) return InvalidArgument("size: wanted height and width");
+  const auto& attrs = call.Attrs<Conv2dWeightGradAttrs>();
+  RETURN_IF_ERROR(CheckSize("kernel_size", attrs.kernel_size));
   const Shape &x = call.In(0).shape, &dy = call.In(1).shape;
-  const Shape w = {dy[1], x[1] / attrs.groups, attrs.size[0], attrs.size[1]};
+  const Shape w = {dy[1], x[1] / std::max<int64_t>(attrs.groups, 1), attrs.kernel_size[0],
+                   attrs.kernel_size[1]};
   RETURN_IF_ERROR(CheckGrad(attrs, x, w, dy));
   call.outputs = {{call.In(0).dtype, w}};
   return absl::OkStatus();
 }
 
-AnyStruct GradAttrs(const Conv2dAttrs& attrs, const Shape& of) {
-  Conv2dGradAttrs grad;
+// The attributes of a gradient row: the convolution's own and a size.
+Conv2dInputGradAttrs InputGradAttrs(const Conv2dAttrs& attrs, const Shape& x) {
+  Conv2dInputGradAttrs grad;
   static_cast<Conv2dAttrs&>(grad) = attrs;
-  grad.size = {of[2], of[3]};
-  return AnyStruct::Of(std::move(grad));
+  grad.input_size = {x[2], x[3]};
+  return grad;
+}
+Conv2dWeightGradAttrs WeightGradAttrs(const Conv2dAttrs& attrs, const Shape& w) {
+  Conv2dWeightGradAttrs grad;
+  static_cast<Conv2dAttrs&>(grad) = attrs;
+  grad.kernel_size = {w[2], w[3]};
+  return grad;
 }
 
 void GradOfConv2d(GradContext& g) {
   const auto attrs = g.Attrs<Conv2dAttrs>();
   const ValueId x = g.in(0), w = g.in(1), dy = g.dout(0);
   if (g.needs(0)) {
-    g.Set(0, g.b().Add1(kConv2dInputGrad, GradAttrs(attrs, g.b().shape(x)), {dy, w}));
+    const AnyStruct grad = AnyStruct::Of(InputGradAttrs(attrs, g.b().shape(x)));
+    g.Set(0, g.b().Add1(kConv2dInputGrad, grad, {dy, w}));
   }
   if (g.needs(1)) {
-    g.Set(1, g.b().Add1(kConv2dWeightGrad, GradAttrs(attrs, g.b().shape(w)), {x, dy}));
+    const AnyStruct grad = AnyStruct::Of(WeightGradAttrs(attrs, g.b().shape(w)));
+    g.Set(1, g.b().Add1(kConv2dWeightGrad, grad, {x, dy}));
   }
 }
 
@@ -96,58 +117,51 @@ Cost Conv2dCost(const OpCall& c) { return ConvCost(c, c.Out(0).shape, c.In(1).sh
 Cost InputGradCost(const OpCall& c) { return ConvCost(c, c.In(0).shape, c.In(1).shape); }
 Cost WeightGradCost(const OpCall& c) { return ConvCost(c, c.In(1).shape, c.Out(0).shape); }
 
+const Conv2dAttrs kStrided = {.stride = {2, 1}, .padding = {1, 1}};
+const Conv2dAttrs kGrouped = {.padding = {2, 1}, .dilation = {2, 1}, .groups = 2};
+const Conv2dAttrs kDepthwise = {.padding = {1, 1}, .groups = 8};
+
 std::vector<Example> Conv2dExamples() {
-  return {
-      {.attrs = AnyStruct::Of(Conv2dAttrs{}),
-       .inputs = {FloatInput({2, 3, 4, 5}), FloatInput({4, 3, 1, 1})}},
-      {.attrs = AnyStruct::Of(Conv2dAttrs{.stride = {2, 1}, .padding = {1, 1}}),
-       .inputs = {FloatInput({3, 2, 6, 5}), FloatInput({3, 2, 3, 3})}},
-      {.attrs = AnyStruct::Of(Conv2dAttrs{.padding = {2, 1}, .dilation = {2, 1}, .groups = 2}),
-       .inputs = {FloatInput({2, 4, 5, 4}), FloatInput({6, 2, 3, 2})}},
-      {.attrs = AnyStruct::Of(Conv2dAttrs{.padding = {1, 1}, .groups = 8}),
-       .inputs = {FloatInput({1, 8, 4, 4}), FloatInput({8, 1, 3, 3})}},
-      {.attrs = AnyStruct::Of(Conv2dAttrs{}),
-       .inputs = {FloatInput({1, 3, 4, 4}), FloatInput({4, 2, 1, 1})},
-       .error = "the image has 3 channels, the filter wants 2"},
-      {.attrs = AnyStruct::Of(Conv2dAttrs{}),
-       .inputs = {FloatInput({1, 3, 2, 2}), FloatInput({4, 3, 3, 3})},
-       .error = "larger than the image"},
-  };
+  return {{.attrs = AnyStruct::Of(Conv2dAttrs{}),
+           .inputs = {FloatInput({2, 3, 4, 5}), FloatInput({4, 3, 1, 1})}},
+          {.attrs = AnyStruct::Of(kStrided),
+           .inputs = {FloatInput({3, 2, 6, 5}), FloatInput({3, 2, 3, 3})}},
+          {.attrs = AnyStruct::Of(kGrouped),
+           .inputs = {FloatInput({2, 4, 5, 4}), FloatInput({6, 2, 3, 2})}},
+          {.attrs = AnyStruct::Of(kDepthwise),
+           .inputs = {FloatInput({1, 8, 4, 4}), FloatInput({8, 1, 3, 3})}},
+          {.attrs = AnyStruct::Of(Conv2dAttrs{}),
+           .inputs = {FloatInput({1, 3, 4, 4}), FloatInput({4, 2, 1, 1})},
+           .error = "the image has 3 channels, the filter wants 2"},
+          {.attrs = AnyStruct::Of(Conv2dAttrs{}),
+           .inputs = {FloatInput({1, 3, 2, 2}), FloatInput({4, 3, 3, 3})},
+           .error = "larger than the image"}};
 }
 
 std::vector<Example> InputGradExamples() {
-  Conv2dGradAttrs plain, strided, grouped;
-  plain.size = {4, 5};
-  strided.stride = {2, 1};
-  strided.padding = {1, 1};
-  strided.size = {6, 5};
-  grouped.groups = 2;
-  grouped.size = {4, 4};
-  return {{.attrs = AnyStruct::Of(plain),
-           .inputs = {FloatInput({2, 4, 4, 5}), FloatInput({4, 3, 1, 1})}},
-          {.attrs = AnyStruct::Of(strided),
+  const AnyStruct plain = AnyStruct::Of(InputGradAttrs({}, {2, 3, 4, 5}));
+  return {{.attrs = plain, .inputs = {FloatInput({2, 4, 4, 5}), FloatInput({4, 3, 1, 1})}},
+          {.attrs = AnyStruct::Of(InputGradAttrs(kStrided, {3, 2, 6, 5})),
            .inputs = {FloatInput({3, 3, 3, 5}), FloatInput({3, 2, 3, 3})}},
-          {.attrs = AnyStruct::Of(grouped),
-           .inputs = {FloatInput({2, 6, 2, 2}), FloatInput({6, 2, 3, 3})}},
-          {.attrs = AnyStruct::Of(plain),
+          {.attrs = AnyStruct::Of(InputGradAttrs(kGrouped, {2, 4, 5, 4})),
+           .inputs = {FloatInput({2, 6, 5, 5}), FloatInput({6, 2, 3, 2})}},
+          {.attrs = AnyStruct::Of(InputGradAttrs(kDepthwise, {1, 8, 4, 4})),
+           .inputs = {FloatInput({1, 8, 4, 4}), FloatInput({8, 1, 3, 3})}},
+          {.attrs = plain,
            .inputs = {FloatInput({2, 4, 4, 4}), FloatInput({4, 3, 1, 1})},
            .error = "the convolution gives"}};
 }
 
 std::vector<Example> WeightGradExamples() {
-  Conv2dGradAttrs plain, strided, grouped;
-  strided.stride = {2, 1};
-  strided.padding = {1, 1};
-  strided.size = {3, 3};
-  grouped.groups = 2;
-  grouped.size = {3, 3};
-  return {{.attrs = AnyStruct::Of(plain),
-           .inputs = {FloatInput({2, 3, 4, 5}), FloatInput({2, 4, 4, 5})}},
-          {.attrs = AnyStruct::Of(strided),
+  const AnyStruct plain = AnyStruct::Of(WeightGradAttrs({}, {4, 3, 1, 1}));
+  return {{.attrs = plain, .inputs = {FloatInput({2, 3, 4, 5}), FloatInput({2, 4, 4, 5})}},
+          {.attrs = AnyStruct::Of(WeightGradAttrs(kStrided, {3, 2, 3, 3})),
            .inputs = {FloatInput({3, 2, 6, 5}), FloatInput({3, 3, 3, 5})}},
-          {.attrs = AnyStruct::Of(grouped),
-           .inputs = {FloatInput({2, 4, 4, 4}), FloatInput({2, 6, 2, 2})}},
-          {.attrs = AnyStruct::Of(plain),
+          {.attrs = AnyStruct::Of(WeightGradAttrs(kGrouped, {6, 2, 3, 2})),
+           .inputs = {FloatInput({2, 4, 5, 4}), FloatInput({2, 6, 5, 5})}},
+          {.attrs = AnyStruct::Of(WeightGradAttrs(kDepthwise, {8, 1, 3, 3})),
+           .inputs = {FloatInput({1, 8, 4, 4}), FloatInput({1, 8, 4, 4})}},
+          {.attrs = plain,
            .inputs = {FloatInput({2, 3, 4, 5}), FloatInput({2, 4, 4, 4})},
            .error = "the convolution gives"}};
 }
@@ -168,7 +182,7 @@ constinit const OpDef kConv2d = {
     .grad = GradOfConv2d,
     .axes = {.text = "n (g c) h! w!, (g o) c x! y! -> n (g o) p! q! | groups=g"},
     .cost = Conv2dCost,
-    .traits = {.precision = Precision::kCompute16, .layout = LayoutNeed::kImage},
+    .traits = {.precision = Precision::kCompute16, .linear_in = 0b01, .layout = LayoutNeed::kImage},
     .examples = Conv2dExamples,
 };
 
@@ -177,12 +191,12 @@ constinit const OpDef kConv2dInputGrad = {
     .doc = "Gradient of conv2d for its image: dx = transposed convolution of dy by w.",
     .inputs = {{"dy"}, {"w"}},
     .outputs = {{"dx"}},
-    .attrs = &TypeOf<Conv2dGradAttrs>(),
+    .attrs = &TypeOf<Conv2dInputGradAttrs>(),
     .infer = InferInputGrad,
     .grad = kNoGrad,
     .axes = {.text = "n (g o) p! q!, (g o) c x! y! -> n (g c) h! w! | groups=g"},
     .cost = InputGradCost,
-    .traits = {.precision = Precision::kCompute16, .layout = LayoutNeed::kImage},
+    .traits = {.precision = Precision::kCompute16, .linear_in = 0b01, .layout = LayoutNeed::kImage},
     .examples = InputGradExamples,
 };
 
@@ -191,12 +205,12 @@ constinit const OpDef kConv2dWeightGrad = {
     .doc = "Gradient of conv2d for its filter: dw[o,i,u,v] = sum_npq dy[n,o,p,q] x[n,i,...].",
     .inputs = {{"x"}, {"dy"}},
     .outputs = {{"dw"}},
-    .attrs = &TypeOf<Conv2dGradAttrs>(),
+    .attrs = &TypeOf<Conv2dWeightGradAttrs>(),
     .infer = InferWeightGrad,
     .grad = kNoGrad,
     .axes = {.text = "n (g c) h! w!, n (g o) p! q! -> (g o) c x! y! | groups=g"},
     .cost = WeightGradCost,
-    .traits = {.precision = Precision::kCompute16, .layout = LayoutNeed::kImage},
+    .traits = {.precision = Precision::kCompute16, .linear_in = 0b10, .layout = LayoutNeed::kImage},
     .examples = WeightGradExamples,
 };
 

@@ -35,14 +35,24 @@ struct Conv2dAttrs {
   static constexpr auto Fields() { return FieldsOf<Conv2dAttrs>(); }
 };
 
-// `size`: height and width of what the gradient row makes: the image or the filter.
-struct Conv2dGradAttrs : Conv2dAttrs {
-  std::vector<int64_t> size = {1, 1};
+// The image's size cannot be told from dy where the stride skips its last pixels.
+struct Conv2dInputGradAttrs : Conv2dAttrs {
+  std::vector<int64_t> input_size = {1, 1};
 
   static constexpr auto Fields() {
-    return JoinFields(FieldsOf<Conv2dGradAttrs>(),
-                      std::array{Field<&Conv2dGradAttrs::size>(
-                          "size", "height and width of the result", kAtLeastOne)});
+    return JoinFields(FieldsOf<Conv2dInputGradAttrs>(),
+                      std::array{Field<&Conv2dInputGradAttrs::input_size>(
+                          "input_size", "height and width of the image", kAtLeastOne)});
+  }
+};
+
+struct Conv2dWeightGradAttrs : Conv2dAttrs {
+  std::vector<int64_t> kernel_size = {1, 1};
+
+  static constexpr auto Fields() {
+    return JoinFields(FieldsOf<Conv2dWeightGradAttrs>(),
+                      std::array{Field<&Conv2dWeightGradAttrs::kernel_size>(
+                          "kernel_size", "height and width of the filter", kAtLeastOne)});
   }
 };
 

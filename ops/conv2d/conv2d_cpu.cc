@@ -66,7 +66,7 @@ void InputGradKernel(KernelContext&, std::span<const TensorView> outputs,
     using T = decltype(zero);
     const Strided<const T> dy(inputs[0]), w(inputs[1]);
     Sums dx(outputs[0].type.shape);
-    ForEachProduct(attrs.As<Conv2dGradAttrs>(), outputs[0].type.shape, inputs[1].type.shape,
+    ForEachProduct(attrs.As<Conv2dInputGradAttrs>(), outputs[0].type.shape, inputs[1].type.shape,
                    inputs[0].type.shape,
                    [&](int64_t n, int64_t o, int64_t p, int64_t q, int64_t c, int64_t i, int64_t u,
                        int64_t v, int64_t h, int64_t l) {
@@ -82,7 +82,7 @@ void WeightGradKernel(KernelContext&, std::span<const TensorView> outputs,
     using T = decltype(zero);
     const Strided<const T> x(inputs[0]), dy(inputs[1]);
     Sums dw(outputs[0].type.shape);
-    ForEachProduct(attrs.As<Conv2dGradAttrs>(), inputs[0].type.shape, outputs[0].type.shape,
+    ForEachProduct(attrs.As<Conv2dWeightGradAttrs>(), inputs[0].type.shape, outputs[0].type.shape,
                    inputs[1].type.shape,
                    [&](int64_t n, int64_t o, int64_t p, int64_t q, int64_t c, int64_t i, int64_t u,
                        int64_t v, int64_t h, int64_t l) {

@@ -5,6 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "engine/base/status.h"
+#include "engine/kernel/flat.h"
 #include "ops/conv2d/conv2d.h"
 
 namespace capstan {
@@ -137,14 +138,14 @@ std::shared_ptr<const PreparedConv> MakeConv(const ConvTypes& types, const Conv2
 }
 
 template <Pass kPass>
+using AttrsOf = std::conditional_t<
+    kPass == Pass::kForward, Conv2dAttrs,
+    std::conditional_t<kPass == Pass::kInputGrad, Conv2dInputGradAttrs, Conv2dWeightGradAttrs>>;
+
+template <Pass kPass>
 absl::StatusOr<std::shared_ptr<const void>> Prepare(const OpCall& call) {
   const ConvTypes types = TypesOf(call, kPass);
-  Conv2dAttrs attrs;
-  if constexpr (kPass == Pass::kForward) {
-    attrs = call.Attrs<Conv2dAttrs>();
-  } else {
-    attrs = call.Attrs<Conv2dGradAttrs>();
-  }
+  const Conv2dAttrs& attrs = call.Attrs<AttrsOf<kPass>>();
   ASSIGN_OR_RETURN(const Window window,
                    ConvWindow(attrs, types.filter->shape[2], types.filter->shape[3]));
   try {
@@ -157,12 +158,6 @@ absl::StatusOr<std::shared_ptr<const void>> Prepare(const OpCall& call) {
 int64_t WorkspaceBytes(const OpCall&, const void* prepared) {
   const auto* p = static_cast<const PreparedConv*>(prepared);
   return p->filter_bytes + p->scratch_bytes;
-}
-
-bool IsChannelsLast(const TensorType& type) {
-  TensorType last = type;
-  last.format = MemoryFormat::kChannelsLast;
-  return SameOrder(type, last);
 }
 
 template <Pass kPass>

@@ -1,20 +1,11 @@
 // f32 kernels over channels_last images: a row of channels at a time.
 #include <algorithm>
 
+#include "engine/kernel/flat.h"
 #include "ops/global_avg_pool/global_avg_pool.h"
 
 namespace capstan {
 namespace {
-
-bool IsChannelsLast(const TensorType& type) {
-  TensorType last = type;
-  last.format = MemoryFormat::kChannelsLast;
-  return SameOrder(type, last);
-}
-
-bool Supports(const OpCall& call) {
-  return IsChannelsLast(call.In(0)) && IsChannelsLast(call.Out(0));
-}
 
 void PoolKernel(KernelContext& context, std::span<const TensorView> outputs,
                 std::span<const TensorView> inputs, const AnyStruct&) {
@@ -61,7 +52,7 @@ void GradKernel(KernelContext& context, std::span<const TensorView> outputs,
 
 std::vector<KernelRow> GlobalAvgPoolFastKernels() {
   const KernelRow row{
-      .impl = "fast", .priority = 10, .dtypes = {DType::kF32}, .supports = Supports};
+      .impl = "fast", .priority = 10, .dtypes = {DType::kF32}, .supports = ImagesAreChannelsLast};
   KernelRow forward = row, backward = row;
   forward.op = "global_avg_pool";
   forward.fn = PoolKernel;

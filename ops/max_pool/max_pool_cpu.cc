@@ -18,12 +18,12 @@ void MaxPoolKernel(KernelContext&, std::span<const TensorView> outputs,
     const Strided<T> y(outputs[0]);
     const int64_t height = inputs[0].type.shape[2], width = inputs[0].type.shape[3];
     ForEachIndex(outputs[0].type.shape, [&](const Index& i) {
+      const PixelRange rows = window->Inside(0, i[2], height);
+      const PixelRange columns = window->Inside(1, i[3], width);
       T best = zero;
       int32_t winner = -1;
-      for (int64_t u = 0; u < window->kernel[0]; ++u) {
-        for (int64_t v = 0; v < window->kernel[1]; ++v) {
-          const int64_t h = window->Begin(0, i[2]) + u, w = window->Begin(1, i[3]) + v;
-          if (h < 0 || h >= height || w < 0 || w >= width) continue;
+      for (int64_t h = rows.begin; h < rows.end; ++h) {
+        for (int64_t w = columns.begin; w < columns.end; ++w) {
           const T value = x(i[0], i[1], h, w);
           if (winner < 0 || value > best || (std::isnan(value) && !std::isnan(best))) {
             best = value;

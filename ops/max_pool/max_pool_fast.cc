@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/kernel/flat.h"
 #include "ops/max_pool/max_pool.h"
 
 namespace capstan {
 namespace {
-
-bool IsChannelsLast(const TensorType& type) {
-  TensorType last = type;
-  last.format = MemoryFormat::kChannelsLast;
-  return SameOrder(type, last);
-}
-
-bool Supports(const OpCall& call) {
-  return IsChannelsLast(call.In(0)) && IsChannelsLast(call.Out(0));
-}
 
 void MaxPoolKernel(KernelContext& context, std::span<const TensorView> outputs,
                    std::span<const TensorView> inputs, const AnyStruct& attrs) {
@@ -83,7 +74,7 @@ void MaxPoolGradKernel(KernelContext& context, std::span<const TensorView> outpu
 
 std::vector<KernelRow> MaxPoolFastKernels() {
   const KernelRow row{
-      .impl = "fast", .priority = 10, .dtypes = {DType::kF32}, .supports = Supports};
+      .impl = "fast", .priority = 10, .dtypes = {DType::kF32}, .supports = ImagesAreChannelsLast};
   KernelRow forward = row, backward = row;
   forward.op = "max_pool";
   forward.fn = MaxPoolKernel;

@@ -8,10 +8,13 @@ namespace {
 absl::Status Take(const char* name, const std::vector<int64_t>& from, int64_t least,
                   std::array<int64_t, 2>* to) {
   if (from.size() != 2) {
-    return InvalidArgument("{}: {} number(s); wanted height and width", name, from.size());
+    return InvalidArgument("{} has {} number{}; wanted two, height and width", name, from.size(),
+                           from.size() == 1 ? "" : "s");
   }
   for (size_t d = 0; d < 2; ++d) {
-    if (from[d] < least) return InvalidArgument("{}: {} is too small", name, from[d]);
+    if (from[d] < least) {
+      return InvalidArgument("{} {} is too small; the least is {}", name, from[d], least);
+    }
     (*to)[d] = from[d];
   }
   return absl::OkStatus();
@@ -36,11 +39,12 @@ absl::StatusOr<std::array<int64_t, 2>> OutputSize(const Window& window, int64_t 
   const std::array<int64_t, 2> in = {height, width};
   std::array<int64_t, 2> out{};
   for (size_t d = 0; d < 2; ++d) {
-    const int64_t reach = window.dilation[d] * (window.kernel[d] - 1) + 1;
-    const int64_t room = in[d] + 2 * window.padding[d] - reach;
+    if (in[d] < 1) return InvalidArgument("the image of {} x {} has no pixels", height, width);
+    const int64_t room = in[d] + 2 * window.padding[d] - window.Reach(d);
     if (room < 0) {
-      return InvalidArgument("the window of {} pixels is larger than the image of {} (padding {})",
-                             reach, in[d], window.padding[d]);
+      return InvalidArgument(
+          "the window spans {} pixels of {}, which is larger than the image: {}, with padding {}",
+          window.Reach(d), d == 0 ? "height" : "width", in[d], in[d] + 2 * window.padding[d]);
     }
     out[d] = (room + (ceil_mode ? window.stride[d] - 1 : 0)) / window.stride[d] + 1;
     if (ceil_mode && window.Begin(d, out[d] - 1) >= in[d]) --out[d];

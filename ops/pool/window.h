@@ -2,15 +2,21 @@
 // pooling. All in pixels, (height, width).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/tensor/tensor_type.h"
 
 namespace capstan {
+
+// Places [begin, end) along one dimension.
+struct PixelRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+};
 
 struct Window {
   std::array<int64_t, 2> kernel = {1, 1};
@@ -20,6 +26,12 @@ struct Window {
 
   // Where output place `o` begins along dimension `d`; may be negative (padding).
   int64_t Begin(size_t d, int64_t o) const { return o * stride[d] - padding[d]; }
+  // From the first to the last pixel that the window touches.
+  int64_t Reach(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
+  // The places of an image of `size` pixels that output place `o` sees (dilation 1).
+  PixelRange Inside(size_t d, int64_t o, int64_t size) const {
+    return {std::max<int64_t>(Begin(d, o), 0), std::min(Begin(d, o) + kernel[d], size)};
+  }
 };
 
 // Two positive (or, for padding, non-negative) numbers each; InvalidArgument names the attribute.
@@ -30,7 +42,7 @@ absl::StatusOr<Window> MakeWindow(const std::vector<int64_t>& kernel,
 
 // floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1, ceil with `ceil_mode`; then the
 // last window must begin inside the image or its left padding (PyTorch's and Paddle's rule).
-// InvalidArgument where the window is larger than the padded image.
+// InvalidArgument where the window is larger than the padded image or there are no pixels.
 absl::StatusOr<std::array<int64_t, 2>> OutputSize(const Window& window, int64_t height,
                                                   int64_t width, bool ceil_mode);
 

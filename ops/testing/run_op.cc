@@ -36,11 +36,18 @@ void FollowFormat(OpCall& call) {
   }
 }
 
+// Opaque bytes as numbers.
+TensorView Readable(TensorView view) {
+  if (view.type.dtype == DType::kOpaque) view.type.dtype = DType::kU8;
+  return view;
+}
+
 HostTensor Filled(const TestTensor& tensor) {
   CHECK_EQ(static_cast<int64_t>(tensor.values.size()), tensor.type.count());
   HostTensor host(tensor.type);
-  ForElement(tensor.type.dtype, [&](auto zero) {
-    const Strided<decltype(zero)> to(host.view());
+  const TensorView view = Readable(host.view());
+  ForElement(view.type.dtype, [&](auto zero) {
+    const Strided<decltype(zero)> to(view);
     size_t next = 0;
     ForEachIndex(tensor.type.shape, [&](const Index& i) {
       to(i) = static_cast<decltype(zero)>(tensor.values[next++]);
@@ -51,8 +58,9 @@ HostTensor Filled(const TestTensor& tensor) {
 
 std::vector<double> ValuesOf(const HostTensor& host) {
   std::vector<double> values;
-  ForElement(host.type().dtype, [&](auto zero) {
-    const Strided<decltype(zero)> from(host.view());
+  const TensorView view = Readable(host.view());
+  ForElement(view.type.dtype, [&](auto zero) {
+    const Strided<decltype(zero)> from(view);
     ForEachIndex(host.type().shape,
                  [&](const Index& i) { values.push_back(static_cast<double>(from(i))); });
   });

@@ -21,7 +21,8 @@ inline TestTensor Numbers(Shape shape, std::vector<double> values, DType dtype =
 }
 
 // Every output in logical order. The call must infer; of `kernels` the best row for it is taken.
-// Outputs are poisoned first; images among them are channels_last if an input is.
+// Opaque arguments are given as bytes. Outputs are poisoned first; images among them are
+// channels_last if an input is.
 std::vector<std::vector<double>> RunOp(const OpDef& op, AnyStruct attrs,
                                        const std::vector<KernelRow>& kernels,
                                        const std::vector<TestTensor>& inputs, int threads = 1);
