@@ -1,6 +1,7 @@
 #include "engine/base/random.h"
 
-#include <algorithm>
+#include <immintrin.h>
+
 #include <cmath>
 #include <numbers>
 
@@ -10,30 +11,40 @@ namespace {
 constexpr uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
 constexpr uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
 
-// As many Philox blocks as a vector unit handles at once; `bits` gets word 1 of each.
-constexpr size_t kLanes = 16;
+// Word 1 of as many Philox blocks as keep AVX2's multiplier busy. Every 64-bit lane holds one
+// 32-bit word; what lies above it is never read.
+constexpr size_t kVectors = 4, kLanes = kVectors * 4;
 
 void PhiloxLanes(uint64_t key, uint64_t first, uint64_t step, uint32_t* bits) {
-  alignas(64) uint32_t c0[kLanes], c1[kLanes], c2[kLanes] = {}, c3[kLanes] = {};
-  for (size_t i = 0; i < kLanes; ++i) {
-    const uint64_t counter = first + i * step;
-    c0[i] = static_cast<uint32_t>(counter);
-    c1[i] = static_cast<uint32_t>(counter >> 32);
+  const __m256i m0 = _mm256_set1_epi64x(kM0), m1 = _mm256_set1_epi64x(kM1);
+  __m256i c0[kVectors], c1[kVectors], c2[kVectors] = {}, c3[kVectors] = {};
+#pragma GCC unroll 2
+  for (size_t v = 0; v < kVectors; ++v) {
+    alignas(32) uint64_t counter[4];
+    for (size_t i = 0; i < 4; ++i) counter[i] = first + (v * 4 + i) * step;
+    c0[v] = _mm256_load_si256(reinterpret_cast<const __m256i*>(counter));
+    c1[v] = _mm256_srli_epi64(c0[v], 32);
   }
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
-#pragma omp simd
-    for (size_t i = 0; i < kLanes; ++i) {
-      const uint64_t p0 = uint64_t{kM0} * c0[i], p1 = uint64_t{kM1} * c2[i];
-      c0[i] = static_cast<uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
-      c1[i] = static_cast<uint32_t>(p1);
-      c2[i] = static_cast<uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
-      c3[i] = static_cast<uint32_t>(p0);
+    const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) {
+      const __m256i p0 = _mm256_mul_epu32(c0[v], m0), p1 = _mm256_mul_epu32(c2[v], m1);
+      c0[v] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(c1[v], key0));
+      c1[v] = p1;
+      c2[v] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(c3[v], key1));
+      c3[v] = p0;
     }
     k0 += kW0;
     k1 += kW1;
   }
-  std::copy_n(c1, kLanes, bits);
+  alignas(32) uint64_t words[4];
+#pragma GCC unroll 2
+  for (size_t v = 0; v < kVectors; ++v) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(words), c1[v]);
+    for (size_t i = 0; i < 4; ++i) bits[v * 4 + i] = static_cast<uint32_t>(words[i]);
+  }
 }
 
 // The finaliser of SplitMix64 (Steele et al., OOPSLA 2014): spreads every input bit.

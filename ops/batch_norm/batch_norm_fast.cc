@@ -156,8 +156,10 @@ struct Backward {
 
 template <bool kRelu>
 float GradAt(const Backward& b, int64_t i) {
-  if constexpr (kRelu) return b.y[i] > 0.f ? b.dy[i] : 0.f;
-  return b.dy[i];
+  // Read in any case: a load under a condition would not be vectorised.
+  const float dy = b.dy[i];
+  if constexpr (kRelu) return b.y[i] > 0.f ? dy : 0.f;
+  return dy;
 }
 
 // Sums per channel of dy and of dy * (x - mean).

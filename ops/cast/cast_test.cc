@@ -37,5 +37,26 @@ TEST(Convert, ToFloatsAndBool) {
   EXPECT_FALSE(Convert<bool>(Half::From(-0.f)));
 }
 
+HostTensor Run(const KernelRow& row, const HostTensor& x, DType dtype) {
+  HostTensor y({dtype, x.type().shape});
+  KernelContext context;
+  const TensorView in = x.view(), out = y.view();
+  row.fn(context, std::span(&out, 1), std::span(&in, 1), AnyStruct::Of(CastAttrs{.dtype = dtype}));
+  return y;
+}
+
+// By way of bf16, 1.01 becomes 1.0078125; both kernels give the same bits.
+TEST(Cast, FloatToBFloat16AndBack) {
+  const HostTensor x({DType::kF32, {100}});
+  for (size_t i = 0; i < 100; ++i) x.Elements<float>()[i] = 1 + 0.01f * static_cast<float>(i);
+  for (const KernelRow& row : {CastReferenceKernels()[0], CastFastKernels()[0]}) {
+    const HostTensor half = Run(row, x, DType::kBF16), back = Run(row, half, DType::kF32);
+    EXPECT_EQ(back.Elements<float>()[1], 1.0078125f);
+    for (size_t i = 0; i < 100; ++i) {
+      EXPECT_EQ(half.Elements<BFloat16>()[i].bits, BFloat16::From(x.Elements<float>()[i]).bits);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace capstan

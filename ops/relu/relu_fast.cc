@@ -22,7 +22,11 @@ void ReluGradKernel(KernelContext& context, std::span<const TensorView> outputs,
   float* dx = outputs[0].Data<float>();
   ParallelFor(context, outputs[0].type.count(), kFlatGrain, [&](int64_t begin, int64_t end) {
 #pragma omp simd
-    for (int64_t i = begin; i < end; ++i) dx[i] = y[i] > 0.f ? dy[i] : 0.f;
+    for (int64_t i = begin; i < end; ++i) {
+      // Read in any case: a load under a condition would not be vectorised.
+      const float d = dy[i];
+      dx[i] = y[i] > 0.f ? d : 0.f;
+    }
   });
 }
 
