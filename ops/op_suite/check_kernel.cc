@@ -36,8 +36,9 @@ absl::Status ForEachServedCall(const SuiteTables& tables, const KernelRow& kerne
         if (format != MemoryFormat::kPlain && op.traits.layout == LayoutNeed::kPlain) continue;
         const auto drawn = DrawCall(tables, op, examples[e],
                                     {.dtype = dtype, .format = format, .impl = kernel.impl});
-        // Rows may refuse 16-bit types.
-        if (!drawn.ok() && dtype != DType::kF32) continue;
+        // Rows may refuse 16-bit types, and what this kernel reads may have no kernel that writes
+        // it.
+        if (!drawn.ok() && (dtype != DType::kF32 || absl::IsNotFound(drawn.status()))) continue;
         RETURN_IF_ERROR(drawn.status(), "while drawing example {}", e);
         if (!Serves(kernel, drawn->call) || !seen.insert(drawn->call.ToString()).second) continue;
         ++*tried;
@@ -84,14 +85,16 @@ absl::StatusOr<std::vector<HostTensor>> InputsForReference(const SuiteTables& ta
                                                            const Example& example,
                                                            const DrawnCall& drawn) {
   std::vector<HostTensor> inputs;
-  for (const HostTensor& in : drawn.inputs) {
-    inputs.push_back(in.data() == nullptr ? HostTensor() : CopyOf(in.view()));
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].data() == nullptr || inputs[i].type().dtype != DType::kOpaque) continue;
-    ASSIGN_OR_RETURN(ForwardResult forward,
-                     ForwardValue(tables, example.inputs[i], inputs, "reference"));
-    inputs[i] = std::move(forward.value);
+  for (size_t i = 0; i < drawn.inputs.size(); ++i) {
+    inputs.emplace_back();
+    const HostTensor& in = drawn.inputs[i];
+    if (in.data() == nullptr) continue;
+    if (in.type().dtype != DType::kOpaque) {
+      inputs.back() = CopyOf(in.view());
+      continue;
+    }
+    ASSIGN_OR_RETURN(const ForwardCall forward, ForwardCallOf(example.inputs[i], drawn));
+    ASSIGN_OR_RETURN(inputs.back(), ForwardValue(tables, example.inputs[i], forward, "reference"));
   }
   return inputs;
 }

@@ -73,7 +73,8 @@ void Change(const TypeInfo& type, void* value) {
       *static_cast<int64_t*>(value) += 3;
       break;
     case Kind::kFloat:
-      *static_cast<double*>(value) = *static_cast<double*>(value) / 3 + 0.1;
+      *static_cast<double*>(value) =
+          std::isfinite(*static_cast<double*>(value)) ? *static_cast<double*>(value) / 3 + 0.1 : 7;
       break;
     case Kind::kString:
       *static_cast<std::string*>(value) += "a \"b\" \\ {c=1}, d";

@@ -58,6 +58,23 @@ TensorType TypeFor(const ExampleInput& e, const DrawOptions& options) {
   return type;
 }
 
+OpCall EmptyCall(const OpDef& op, const AnyStruct& attrs) {
+  return {.op = &op, .attrs = attrs.empty() ? AnyStruct::Create(*op.attrs) : attrs};
+}
+
+bool IsDrawn(const ExampleInput& e) { return !e.absent && e.draw != Draw::kForward; }
+
+// The inputs of the example that are the row's; further ones feed forward operators. Where no
+// forward operator wants them, they are the row's too: too many of them is infer's to report.
+size_t InputsOfRow(const OpDef& op, const Example& example) {
+  const int declared = op.inputs.size();
+  const bool variadic = declared > 0 && op.inputs[declared - 1].variadic;
+  const bool any_forward = std::any_of(example.inputs.begin(), example.inputs.end(),
+                                       [](const ExampleInput& e) { return e.forward != nullptr; });
+  if (variadic || !any_forward) return example.inputs.size();
+  return std::min(example.inputs.size(), static_cast<size_t>(declared));
+}
+
 void SetFormat(TensorType* type, MemoryFormat format) {
   if (type->ndim() == 4 && type->dtype != DType::kOpaque) type->format = format;
 }
@@ -91,76 +108,71 @@ std::vector<double> NormalValues(int64_t count, std::string_view name) {
   return values;
 }
 
-absl::StatusOr<ForwardResult> ForwardValue(const SuiteTables& tables, const ExampleInput& e,
-                                           std::span<const HostTensor> inputs,
-                                           std::string_view impl) {
-  OpCall call{.op = e.forward, .attrs = e.forward_attrs};
-  if (call.attrs.empty()) call.attrs = AnyStruct::Create(*e.forward->attrs);
-  std::vector<TensorView> views;
+absl::StatusOr<ForwardCall> ForwardCallOf(const ExampleInput& e, const DrawnCall& drawn) {
+  ForwardCall forward{.call = EmptyCall(*e.forward, e.forward_attrs)};
   for (const int i : e.forward_inputs) {
-    const HostTensor& in = inputs[static_cast<size_t>(i)];
-    const bool absent = in.data() == nullptr;
-    call.inputs.push_back(absent ? std::nullopt : std::optional(in.type()));
-    views.push_back(in.view());
+    const HostTensor& in = drawn.InputOfExample(i);
+    forward.call.inputs.push_back(in.data() == nullptr ? std::nullopt : std::optional(in.type()));
+    forward.inputs.push_back(in.view());
   }
-  RETURN_IF_ERROR(InferWithFormat(&call), "while making an input of the example");
-  const bool opaque = call.Out(e.forward_output).dtype == DType::kOpaque;
-  ASSIGN_OR_RETURN(const KernelRow* row,
-                   tables.kernels.Select(call, DeviceKind::kCpu, opaque ? impl : "reference"));
-  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, RunKernel(*row, call, views));
-  return ForwardResult{std::move(outputs[static_cast<size_t>(e.forward_output)]),
-                       call.Out(e.forward_output)};
+  RETURN_IF_ERROR(InferWithFormat(&forward.call), "while making an input of the example");
+  return forward;
+}
+
+absl::StatusOr<HostTensor> ForwardValue(const SuiteTables& tables, const ExampleInput& e,
+                                        const ForwardCall& forward, std::string_view impl) {
+  const bool opaque = forward.call.Out(e.forward_output).dtype == DType::kOpaque;
+  ASSIGN_OR_RETURN(const KernelRow* row, tables.kernels.Select(forward.call, DeviceKind::kCpu,
+                                                               opaque ? impl : "reference"));
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, RunKernel(*row, forward.call, forward.inputs));
+  return std::move(outputs[static_cast<size_t>(e.forward_output)]);
 }
 
 absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
                                    const Example& example, const DrawOptions& options) {
-  DrawnCall drawn;
-  drawn.call = {.op = &op, .attrs = example.attrs};
-  if (drawn.call.attrs.empty()) drawn.call.attrs = AnyStruct::Create(*op.attrs);
+  DrawnCall drawn{.call = EmptyCall(op, example.attrs)};
+  const size_t taken = InputsOfRow(op, example);
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     const ExampleInput& e = example.inputs[i];
-    if (e.absent || e.draw == Draw::kForward) {
-      drawn.inputs.emplace_back();
-      continue;
+    std::vector<HostTensor>& to = i < taken ? drawn.inputs : drawn.extra;
+    to.emplace_back();
+    if (IsDrawn(e)) {
+      TensorType type = TypeFor(e, options);
+      SetFormat(&type, options.format);
+      to.back() = HostTensor(type);
+      SetValues(to.back().view(), DrawValues(e, KeyOf(fmt::format("{} {}", op.name, i))));
     }
-    TensorType type = TypeFor(e, options);
-    SetFormat(&type, options.format);
-    drawn.inputs.emplace_back(type);
-    SetValues(drawn.inputs.back().view(), DrawValues(e, KeyOf(fmt::format("{} {}", op.name, i))));
-  }
-  for (const HostTensor& in : drawn.inputs) {
-    drawn.call.inputs.push_back(in.data() == nullptr ? std::nullopt : std::optional(in.type()));
+    if (i >= taken) continue;
+    drawn.call.inputs.push_back(IsDrawn(e) ? std::optional(to.back().type()) : std::nullopt);
   }
   // In order, so that one may use another before it.
-  for (size_t i = 0; i < example.inputs.size(); ++i) {
+  for (size_t i = 0; i < taken; ++i) {
     const ExampleInput& e = example.inputs[i];
     if (e.draw != Draw::kForward || e.absent) continue;
-    ASSIGN_OR_RETURN(ForwardResult forward, ForwardValue(tables, e, drawn.inputs, options.impl));
-    drawn.inputs[i] = std::move(forward.value);
-    drawn.call.inputs[i] = forward.type;
+    ASSIGN_OR_RETURN(const ForwardCall forward, ForwardCallOf(e, drawn));
+    ASSIGN_OR_RETURN(drawn.inputs[i], ForwardValue(tables, e, forward, options.impl));
+    drawn.call.inputs[i] = forward.call.Out(e.forward_output);
   }
   RETURN_IF_ERROR(InferWithFormat(&drawn.call));
   return drawn;
 }
 
 absl::StatusOr<OpCall> CallOfExample(const OpDef& op, const Example& example, DType dtype) {
-  OpCall call{.op = &op, .attrs = example.attrs};
-  if (call.attrs.empty()) call.attrs = AnyStruct::Create(*op.attrs);
+  std::vector<std::optional<TensorType>> types;
   for (const ExampleInput& e : example.inputs) {
-    const bool drawn = !e.absent && e.draw != Draw::kForward;
-    call.inputs.push_back(drawn ? std::optional(TypeFor(e, {.dtype = dtype})) : std::nullopt);
+    types.push_back(IsDrawn(e) ? std::optional(TypeFor(e, {.dtype = dtype})) : std::nullopt);
   }
-  for (size_t i = 0; i < example.inputs.size(); ++i) {
+  const size_t taken = InputsOfRow(op, example);
+  for (size_t i = 0; i < taken; ++i) {
     const ExampleInput& e = example.inputs[i];
     if (e.absent || e.draw != Draw::kForward) continue;
-    OpCall forward{.op = e.forward, .attrs = e.forward_attrs};
-    if (forward.attrs.empty()) forward.attrs = AnyStruct::Create(*e.forward->attrs);
-    for (const int f : e.forward_inputs) {
-      forward.inputs.push_back(call.inputs[static_cast<size_t>(f)]);
-    }
+    OpCall forward = EmptyCall(*e.forward, e.forward_attrs);
+    for (const int f : e.forward_inputs) forward.inputs.push_back(types[static_cast<size_t>(f)]);
     RETURN_IF_ERROR(InferCall(forward), "while making an input of the example");
-    call.inputs[i] = forward.Out(e.forward_output);
+    types[i] = forward.Out(e.forward_output);
   }
+  OpCall call = EmptyCall(op, example.attrs);
+  call.inputs.assign(types.begin(), types.begin() + static_cast<int64_t>(taken));
   RETURN_IF_ERROR(InferCall(call));
   return call;
 }

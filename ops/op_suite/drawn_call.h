@@ -15,6 +15,13 @@ namespace capstan {
 struct DrawnCall {
   OpCall call;                     // inferred
   std::vector<HostTensor> inputs;  // without memory where absent
+  // Inputs of the example behind those of the row: they only feed forward operators.
+  std::vector<HostTensor> extra;
+
+  const HostTensor& InputOfExample(int i) const {
+    const auto at = static_cast<size_t>(i);
+    return at < inputs.size() ? inputs[at] : extra[at - inputs.size()];
+  }
 };
 
 struct DrawOptions {
@@ -30,15 +37,16 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
 // The call's types without numbers.
 absl::StatusOr<OpCall> CallOfExample(const OpDef& op, const Example& example, DType dtype);
 
-// Output `e.forward_output` of e's forward operator on some of these inputs. `type` is infer's: the
-// value of opaque bytes may be shorter.
-struct ForwardResult {
-  HostTensor value;
-  TensorType type;
+// The call of e's forward operator on some of the example's inputs.
+struct ForwardCall {
+  OpCall call;
+  std::vector<TensorView> inputs;
 };
-absl::StatusOr<ForwardResult> ForwardValue(const SuiteTables& tables, const ExampleInput& e,
-                                           std::span<const HostTensor> inputs,
-                                           std::string_view impl);
+absl::StatusOr<ForwardCall> ForwardCallOf(const ExampleInput& e, const DrawnCall& drawn);
+
+// Output `e.forward_output` of that call. Opaque bytes may be shorter than the type in the call.
+absl::StatusOr<HostTensor> ForwardValue(const SuiteTables& tables, const ExampleInput& e,
+                                        const ForwardCall& forward, std::string_view impl);
 
 // Standard normal numbers; `name` chooses them.
 std::vector<double> NormalValues(int64_t count, std::string_view name);

@@ -141,16 +141,16 @@ absl::StatusOr<std::vector<HostTensor>> RunKernel(const KernelRow& row, const Op
     RETURN_IF_ERROR(run.Prepare());
     ASSIGN_OR_RETURN(std::vector<HostTensor> first, run.Run(0xFF));  // NaN in every float type
     ASSIGN_OR_RETURN(const std::vector<HostTensor> second, run.Run(0x5A));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].data == nullptr || SameBytes(before[i], CopyOf(inputs[i]))) continue;
+      return InvalidArgument("changes its input {}", i);
+    }
     for (size_t o = 0; o < first.size(); ++o) {
       if (first[o].type().dtype == DType::kOpaque || SameBytes(first[o], second[o])) continue;
       return InvalidArgument(
           "output {} ('{}'): the element at {} in memory is not written, or made from memory that "
           "was not",
           o, call.op->outputs[static_cast<int>(o)].name, FirstDifference(first[o], second[o]));
-    }
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].data == nullptr || SameBytes(before[i], CopyOf(inputs[i]))) continue;
-      return InvalidArgument("changes its input {}", i);
     }
     return first;
   };
