@@ -1,7 +1,10 @@
+#include "ops/cast/cast.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "engine/tensor/tensor_view.h"
 #include "ops/cast/convert.h"
 
 namespace capstan {
@@ -37,7 +40,7 @@ TEST(Convert, ToFloatsAndBool) {
   EXPECT_FALSE(Convert<bool>(Half::From(-0.f)));
 }
 
-HostTensor Run(const KernelRow& row, const HostTensor& x, DType dtype) {
+HostTensor Casted(const KernelRow& row, const HostTensor& x, DType dtype) {
   HostTensor y({dtype, x.type().shape});
   KernelContext context;
   const TensorView in = x.view(), out = y.view();
@@ -50,7 +53,7 @@ TEST(Cast, FloatToBFloat16AndBack) {
   const HostTensor x({DType::kF32, {100}});
   for (size_t i = 0; i < 100; ++i) x.Elements<float>()[i] = 1 + 0.01f * static_cast<float>(i);
   for (const KernelRow& row : {CastReferenceKernels()[0], CastFastKernels()[0]}) {
-    const HostTensor half = Run(row, x, DType::kBF16), back = Run(row, half, DType::kF32);
+    const HostTensor half = Casted(row, x, DType::kBF16), back = Casted(row, half, DType::kF32);
     EXPECT_EQ(back.Elements<float>()[1], 1.0078125f);
     for (size_t i = 0; i < 100; ++i) {
       EXPECT_EQ(half.Elements<BFloat16>()[i].bits, BFloat16::From(x.Elements<float>()[i]).bits);
