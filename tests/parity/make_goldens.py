@@ -11,9 +11,10 @@ classes, images 3x32x32, batches of 8. 20 iterations of SGD with momentum 0.9, r
 float; README.md says why so low) and L2 1e-4 added to the gradients of filters and of the
 classifier's matrix, not of biases and norm parameters. Iteration i trains on fixed batch i mod 5.
 First weights, images and labels follow the closed form of closed_form.h. Batch norm keeps 0.9 of
-its running statistics.
+its running statistics. The double job is the same with images 3x16x16 and 10 iterations, because
+reference kernels are slow.
 
-Each file holds, for one float type: `closed_form` samples of that formula; `losses` of the 20
+Each file holds, for one float type: `closed_form` samples of that formula; `losses` of the
 iterations; `logits0` and `gradients` of the first one; `weights` and `statistics` after the last
 one; `eval_loss` and `eval_logits` of batch 0 in evaluation mode then. Tensors are given by their
 L2 norm and the elements at the listed row-major indices (all of them where there are few).
@@ -29,21 +30,24 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-BATCHES = 5
-ITERATIONS = 20
 SPEC = {
     "model": "resnet18",
     "stem": "small",
     "width": 8,
     "classes": 10,
     "image": [8, 3, 32, 32],
-    "batches": BATCHES,
-    "iterations": ITERATIONS,
+    "batches": 5,
+    "iterations": 20,
     "lr": 2.0**-7,
     "momentum": 0.9,
     "weight_decay": 1e-4,
     "batch_norm_momentum": 0.9,
     "batch_norm_epsilon": 1e-5,
+}
+# What differs by float type.
+JOBS = {
+    "f32": (torch.float32, {}),
+    "f64": (torch.float64, {"image": [8, 3, 16, 16], "iterations": 10}),
 }
 # Tensors of up to ALL elements are given whole, larger ones by SOME of theirs.
 ALL = 10
@@ -90,13 +94,12 @@ def parameter(name, shape):
     return values.reshape(shape)
 
 
-def images(batch):
-    shape = SPEC["image"]
+def images(batch, shape):
     return (2.0 * unit(f"image/{batch}", math.prod(shape))).reshape(shape)
 
 
-def labels(batch):
-    return (bits(f"label/{batch}", SPEC["image"][0]) % np.uint64(SPEC["classes"])).astype(np.int64)
+def labels(batch, count):
+    return (bits(f"label/{batch}", count) % np.uint64(SPEC["classes"])).astype(np.int64)
 
 
 # --- The network, with torchvision's names. ---
@@ -180,11 +183,13 @@ class Goldens:
         }
 
 
-def make(dtype):
+def make(dtype, changes):
+    spec = SPEC | changes
+    shape, batches = spec["image"], range(spec["batches"])
     goldens = Goldens(dtype)
     model = ResNet18().to(dtype)
     names = {id(p): name for name, p in model.named_parameters()}
-    result = {"pytorch": torch.__version__, "dtype": str(dtype).split(".")[-1], "spec": SPEC}
+    result = {"pytorch": torch.__version__, "dtype": str(dtype).split(".")[-1], "spec": spec}
     result["closed_form"] = {"parameters": {}, "images": [], "labels": []}
     with torch.no_grad():
         for name, p in model.named_parameters():
@@ -193,13 +198,12 @@ def make(dtype):
             if name in ("conv1.weight", "bn1.weight", "bn1.bias", "fc.weight", "fc.bias"):
                 sample = Goldens(torch.float64).tensor(torch.from_numpy(values))
                 result["closed_form"]["parameters"][name] = sample
-    data = [
-        (torch.from_numpy(images(k)).to(dtype), torch.from_numpy(labels(k))) for k in range(BATCHES)
-    ]
-    for k, (_, label) in enumerate(data):
-        sample = Goldens(torch.float64).tensor(torch.from_numpy(images(k)))
+    data = [(images(k, shape), labels(k, shape[0])) for k in batches]
+    for image, label in data:
+        sample = Goldens(torch.float64).tensor(torch.from_numpy(image))
         result["closed_form"]["images"].append(sample)
         result["closed_form"]["labels"].append(label.tolist())
+    data = [(torch.from_numpy(i).to(dtype), torch.from_numpy(l)) for i, l in data]
 
     decay = [p for p in model.parameters() if p.ndim > 1]
     no_decay = [p for p in model.parameters() if p.ndim == 1]
@@ -210,8 +214,8 @@ def make(dtype):
     )
     model.train()
     result["losses"] = []
-    for iteration in range(ITERATIONS):
-        image, label = data[iteration % BATCHES]
+    for iteration in range(spec["iterations"]):
+        image, label = data[iteration % len(data)]
         optimizer.zero_grad()
         logits = model(image)
         loss = F.cross_entropy(logits, label)
@@ -259,9 +263,9 @@ def main():
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     args.out.mkdir(parents=True, exist_ok=True)
-    for dtype, short in ((torch.float32, "f32"), (torch.float64, "f64")):
+    for short, (dtype, changes) in JOBS.items():
         path = args.out / f"resnet18_narrow_{short}.json"
-        path.write_text(text_of(make(dtype)))
+        path.write_text(text_of(make(dtype, changes)))
         print(f"{path}: {path.stat().st_size} bytes")
 
 
