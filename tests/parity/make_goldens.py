@@ -243,9 +243,7 @@ def text_of(result):
     """JSON with one line for each tensor or list, so that differences read well."""
 
     def render(value, depth):
-        nested = isinstance(value, dict) and any(isinstance(v, (dict, list)) for v in value.values())
-        nested = nested and not {"norm", "index"} <= set(value)
-        if not nested:
+        if not isinstance(value, dict) or {"norm", "index"} <= set(value):
             return json.dumps(value)
         pad = "  " * (depth + 1)
         items = [f"{pad}{json.dumps(k)}: {render(v, depth + 1)}" for k, v in value.items()]

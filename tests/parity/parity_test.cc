@@ -37,8 +37,8 @@ struct Case {
   double logits;
 };
 
-// For float 1e-4 and, where nothing grows over the iterations, less. For double
-// only the order of sums differs.
+// For float 1e-4, and less where nothing grows over the iterations. For double only the order of
+// sums differs.
 constexpr Case kCases[] = {
     {"F32Fast", "resnet18_narrow_f32.json", DType::kF32, "", 1e-4, 1e-4, 1e-5, 1e-4},
     {"F64Reference", "resnet18_narrow_f64.json", DType::kF64, "reference", 1e-9, 1e-9, 1e-9, 1e-9},
