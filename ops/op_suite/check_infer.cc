@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "engine/base/status.h"
 #include "ops/op_suite/drawn_call.h"
 #include "ops/op_suite/host_values.h"
@@ -7,6 +9,19 @@
 #include "ops/op_suite/suite.h"
 
 namespace capstan {
+namespace {
+
+bool AllFinite(std::span<const HostTensor> tensors) {
+  for (const HostTensor& t : tensors) {
+    if (t.data() == nullptr || !IsFloat(t.type().dtype)) continue;
+    for (const double v : ValuesOf(t.view())) {
+      if (!std::isfinite(v)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
 
 absl::Status CheckInfer(const SuiteTables&, const OpDef& op, const Example& example) {
   const auto call = CallOfExample(op, example, DType::kF32);
@@ -27,6 +42,9 @@ absl::Status CheckReference(const SuiteTables& tables, const OpDef& op, const Ex
     ASSIGN_OR_RETURN(const DrawnCall plain, DrawCall(tables, op, example, {.dtype = dtype}));
     ASSIGN_OR_RETURN(const std::vector<HostTensor> want,
                      RunReference(tables, plain.call, ViewsOf(plain.inputs)));
+    if (AllFinite(plain.inputs) && !AllFinite(want)) {
+      return InvalidArgument("{} has a result that is not finite; its inputs are", op.name);
+    }
     ASSIGN_OR_RETURN(
         const DrawnCall image,
         DrawCall(tables, op, example, {.dtype = dtype, .format = MemoryFormat::kChannelsLast}));

@@ -323,6 +323,14 @@ TEST(OpSuiteTest, UnwrittenElement) {
   ExpectHolds(ComplaintOfKernel({.fn = leave_last}), "is not written");
 }
 
+TEST(OpSuiteTest, NotFinite) {
+  ExpectHolds(Complaint(kProduct,
+                        [](KernelContext&, Views outputs, Views inputs, const AnyStruct&) {
+                          ProductThen(outputs, inputs, [](auto* y, int64_t) { y[0] /= 0; });
+                        }),
+              "not finite");
+}
+
 TEST(OpSuiteTest, WorkspaceThatWasNotSet) {
   ExpectHolds(ComplaintOfKernel(
                   {.workspace_bytes = [](const OpCall&, const void*) { return int64_t{8}; },

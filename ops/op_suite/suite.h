@@ -30,7 +30,7 @@ struct SuiteTables {
 // An example infers; one with `error` fails with a message that holds that text.
 absl::Status CheckInfer(const SuiteTables& tables, const OpDef& op, const Example& example);
 // The reference kernel writes every element, reads nothing undefined, stays inside its memory,
-// leaves its inputs alone and gives the same in every memory format.
+// leaves its inputs alone, gives finite results of finite inputs, and the same in every format.
 absl::Status CheckReference(const SuiteTables& tables, const OpDef& op, const Example& example);
 // In f64, the gradient graph agrees with central differences along random directions.
 absl::Status CheckGradient(const SuiteTables& tables, const OpDef& op, const Example& example);
