@@ -29,6 +29,8 @@ struct PassContext {
   UpdateRule update;
   // Parameters that are not trained.
   std::vector<std::string> frozen;
+  // Ranks that each see a part of every batch.
+  int64_t data_ranks = 1;
 };
 
 struct Pass {
@@ -42,6 +44,7 @@ struct Pass {
 // One file each, see there.
 absl::StatusOr<bool> Simplify(Module& module, const PassContext& context);
 absl::StatusOr<bool> Differentiate(Module& module, const PassContext& context);
+absl::StatusOr<bool> DecomposeBatchNorm(Module& module, const PassContext& context);
 absl::StatusOr<bool> AddOptimizer(Module& module, const PassContext& context);
 absl::StatusOr<bool> ChooseLayout(Module& module, const PassContext& context);
 absl::StatusOr<bool> Fuse(Module& module, const PassContext& context);

@@ -25,11 +25,14 @@ absl::Status InferClipScale(OpCall& call) {
 }
 
 // Every dimension may be split: parts of the sum add up.
+// One tensor's elements may be split; of several, splitting one would count the others once a part.
 std::string SquaredNormAxes(const OpCall& call) {
   std::string rule;
   for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {
     std::vector<std::string> dims;
-    for (int d = 0; d < call.In(i).ndim(); ++d) dims.push_back(fmt::format("d{}_{}", i, d));
+    for (int d = 0; d < call.In(i).ndim(); ++d) {
+      dims.push_back(fmt::format("d{}_{}{}", i, d, call.inputs.size() > 1 ? "!" : ""));
+    }
     rule += (i > 0 ? ", " : "") + JoinDims(dims);
   }
   return rule + " -> .";
