@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string_view>
+#include <type_traits>
 
 #include "engine/base/status.h"
 #include "engine/kernel/flat.h"
@@ -75,6 +77,18 @@ memory::dims RightPadding(const Window& w, const Shape& x, const Shape& y) {
   return right;
 }
 
+// oneDNN's kernel for 1x1 filters with a stride writes past its scratchpad, and gives wrong
+// numbers, where an image has fewer channels than a register
+// (github.com/uxlfoundation/oneDNN/issues/6035). Takes the next kernel of its list there.
+void AvoidOverrun(dnnl::convolution_backward_weights::primitive_desc* desc, const Window& window,
+                  int64_t channels) {
+  constexpr int64_t kWidestRegister = 16;
+  if (channels >= kWidestRegister || window.stride == std::array<int64_t, 2>{1, 1}) return;
+  while (std::string_view(desc->impl_info_str()).starts_with("jit_1x1")) {
+    if (!desc->next_impl()) throw dnnl::error(dnnl_unimplemented, "no safe kernel");
+  }
+}
+
 std::shared_ptr<const PreparedConv> MakeConv(const ConvTypes& types, const Conv2dAttrs& attrs,
                                              const Window& window, Pass pass) {
   auto p = std::make_shared<PreparedConv>();
@@ -110,9 +124,10 @@ std::shared_ptr<const PreparedConv> MakeConv(const ConvTypes& types, const Conv2
       break;
     }
     case Pass::kWeightGrad: {
-      const dnnl::convolution_backward_weights::primitive_desc backward(
+      dnnl::convolution_backward_weights::primitive_desc backward(
           {algorithm, image, any, result, stride, dilation, left, right}, options, p->engine,
           forward);
+      AvoidOverrun(&backward, window, types.image->shape[1]);
       p->convolution = dnnl::convolution_backward_weights(backward);
       filter = backward.diff_weights_desc();
       scratch = backward.scratchpad_desc();
@@ -133,7 +148,9 @@ std::shared_ptr<const PreparedConv> MakeConv(const ConvTypes& types, const Conv2
     p->scratch_bytes =
         std::max(p->scratch_bytes, static_cast<int64_t>(reorder.scratchpad_desc().get_size()));
   }
-  p->scratch = memory(scratch, p->engine, nullptr);
+  // Serves both primitives, which run one after the other.
+  p->scratch = memory({{p->scratch_bytes}, memory::data_type::u8, memory::format_tag::a}, p->engine,
+                      nullptr);
   return p;
 }
 

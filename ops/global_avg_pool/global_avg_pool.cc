@@ -59,7 +59,7 @@ constinit const OpDef kGlobalAvgPool = {
     .grad = GradOfPool,
     .axes = {.text = "n c h! w! -> n c 1 1"},
     .cost = ElementwiseCost<1>,
-    .traits = {.linear_in = 1, .layout = LayoutNeed::kFollow},
+    .traits = {.linear_in = 1, .layout = LayoutNeed::kImage},
     .examples = PoolExamples,
 };
 
@@ -73,7 +73,7 @@ constinit const OpDef kGlobalAvgPoolGrad = {
     .grad = kNoGrad,
     .axes = {.text = "n c 1 1 -> n c h! w!"},
     .cost = ElementwiseCost<1>,
-    .traits = {.linear_in = 1, .layout = LayoutNeed::kFollow},
+    .traits = {.linear_in = 1, .layout = LayoutNeed::kImage},
     .examples = GradExamples,
 };
 
