@@ -15,8 +15,10 @@ absl::StatusOr<int> RenderCommand(const CommandLine& line, const EngineTables& t
   return kExitDone;
 }
 
-absl::StatusOr<int> SchemaCommand(const CommandLine&, const EngineTables& tables) {
-  std::fputs(JsonSchema(tables.choices).c_str(), stdout);
+absl::StatusOr<int> SchemaCommand(const CommandLine& line, const EngineTables& tables) {
+  const std::string text =
+      line.show == "markdown" ? MarkdownReference(tables.choices) : JsonSchema(tables.choices);
+  std::fputs(text.c_str(), stdout);
   return kExitDone;
 }
 

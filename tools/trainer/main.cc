@@ -72,7 +72,10 @@ int Main(int argc, char** argv) {
   verify->add_option("--work-dir", line.work_dir,
                      "folder for the runs; default: output_dir/verify");
   add("render", "print the whole job, defaults and overrides included", RenderCommand);
-  add("schema", "print the JSON Schema of job files, for editors", SchemaCommand);
+  CLI::App* schema =
+      add("schema", "print the JSON Schema of job files, for editors", SchemaCommand);
+  schema->add_flag_callback(
+      "--markdown", [&] { line.show = "markdown"; }, "print docs/job-file.md instead");
 
   try {
     app.parse(argc, argv);
