@@ -1,5 +1,6 @@
 #include "engine/train/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace capstan {

@@ -64,6 +64,9 @@ absl::StatusOr<UpdateRule> MakeUpdateRule(const OptimizerSpec& spec) {
   UpdateRule rule = row->rule(spec.choice.options);
   for (const OptimizerSpec::Role role : spec.no_decay) rule.no_decay.push_back(ToRole(role));
   if (spec.grad_clip.has_value()) {
+    if (spec.grad_clip->global_norm.has_value() && spec.grad_clip->value.has_value()) {
+      return InvalidArgument("optimizer.grad_clip: global_norm and value exclude each other");
+    }
     rule.clip_global_norm = spec.grad_clip->global_norm;
     rule.clip_value = spec.grad_clip->value;
     if (spec.grad_clip->norm.has_value()) {

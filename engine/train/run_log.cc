@@ -6,12 +6,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
+#include "engine/base/check.h"
 #include "engine/base/status.h"
 #include "engine/base/text.h"
 
@@ -25,6 +32,63 @@ using OrderedJson = nlohmann::ordered_json;
 OrderedJson Number(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+// Messages and paths may hold bytes that are no UTF-8: they become U+FFFD.
+std::string Dump(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+// Names of files may hold control characters, which would steer a terminal; an inner line end
+// would look like a line of ours.
+std::string Printable(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\n    ";
+    } else {
+      out += c == '\t' || static_cast<unsigned char>(c) >= 0x20 ? c : '?';
+    }
+  }
+  return out;
+}
+
+// Bytes up to the end of the last whole line.
+int64_t WholeLines(std::ifstream& file, int64_t size) {
+  while (size > 0) {
+    file.seekg(size - 1);
+    if (file.get() == '\n') break;
+    --size;
+  }
+  return size;
+}
+
+// Removes what a killed run left of its last line.
+absl::Status DropBrokenLine(const std::string& path) {
+  std::error_code error;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  if (error) return absl::OkStatus();  // a new file
+  std::ifstream file(path, std::ios::binary);
+  const int64_t whole = WholeLines(file, size);
+  if (whole == size) return absl::OkStatus();
+  std::filesystem::resize_file(path, static_cast<uintmax_t>(whole), error);
+  return error ? FailedPrecondition("{}: {}", path, error.message()) : absl::OkStatus();
+}
+
+// Puts a new content in the place of a file at once: a reader sees the old one or the new one.
+absl::Status ReplaceFile(const std::string& path, const std::string& content) {
+  const std::string fresh = path + ".tmp";
+  std::FILE* file = std::fopen(fresh.c_str(), "we");
+  if (file == nullptr) return ErrnoStatus(errno, "open " + fresh);
+  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size() &&
+                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const int error = errno;
+  std::fclose(file);
+  if (written && std::rename(fresh.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const absl::Status status = ErrnoStatus(written ? errno : error, "write " + path);
+  std::remove(fresh.c_str());
+  return status;
 }
 
 double Gib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
@@ -43,10 +107,11 @@ int64_t StatusField(const std::string& key) {
   return 0;
 }
 
-int TerminalWidth(std::FILE* terminal) {
+// Columns that a line may fill; one that wraps could not be drawn over.
+size_t TerminalWidth(std::FILE* terminal) {
   winsize size{};
-  if (ioctl(fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
+  if (ioctl(fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 79;
+  return size.ws_col - 1u;
 }
 
 // The iteration of a metrics line; none for a broken line.
@@ -62,17 +127,57 @@ std::optional<int64_t> IterationOf(const std::string& line) {
 int64_t ResidentBytes() { return StatusField("VmRSS:"); }
 int64_t PeakResidentBytes() { return StatusField("VmHWM:"); }
 
-std::string FormatTrainLine(const TrainRecord& r, double resident_gib) {
+namespace {
+
+// The parts of a training line, in its order.
+enum Part { kEpoch, kIteration, kLoss, kRate, kSpeed, kShares, kMemory, kEta, kParts };
+using Parts = std::array<std::string, kParts>;
+
+Parts TrainParts(const TrainRecord& r, double resident_gib) {
   const double seconds = r.data_s + r.compute_s + r.comm_s;
   const auto percent = [&](double part) {
     return seconds > 0 ? static_cast<int>(std::lround(100 * part / seconds)) : 0;
   };
-  return fmt::format(
-      "epoch {}/{}  it {}/{}  loss {:.4g}  lr {:.4g}  {:.0f} samples/s  data {}% compute {}% comm "
-      "{}%  mem {:.1f} GiB  eta {}",
-      r.epoch + 1, r.total_epochs, r.iteration, r.total_iterations, r.loss, r.lr, r.samples_per_s,
-      percent(r.data_s), percent(r.compute_s), percent(r.comm_s), resident_gib,
-      HumanDuration(r.eta_s));
+  return {fmt::format("epoch {}/{}", r.epoch + 1, r.total_epochs),
+          fmt::format("it {}/{}", r.iteration, r.total_iterations),
+          fmt::format("loss {:.4g}", r.loss),
+          fmt::format("lr {:.4g}", r.lr),
+          fmt::format("{:.{}f} samples/s", r.samples_per_s, r.samples_per_s < 10 ? 2 : 0),
+          fmt::format("data {}% compute {}% comm {}%", percent(r.data_s), percent(r.compute_s),
+                      percent(r.comm_s)),
+          fmt::format("mem {:.1f} GiB", resident_gib),
+          fmt::format("eta {}", HumanDuration(r.eta_s))};
+}
+
+std::string Join(const Parts& parts) {
+  std::string line;
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    if (!line.empty()) line += "  ";
+    line += part;
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string FormatTrainLine(const TrainRecord& record, double resident_gib) {
+  return Join(TrainParts(record, resident_gib));
+}
+
+std::string FormatProgress(const TrainRecord& r, double resident_gib, size_t width) {
+  constexpr size_t kCells = 12;
+  const double done = r.total_iterations > 0 ? static_cast<double>(r.iteration) /
+                                                   static_cast<double>(r.total_iterations)
+                                             : 0;
+  const auto full = static_cast<size_t>(std::clamp(done, 0.0, 1.0) * kCells);
+  const std::string bar = "[" + std::string(full, '=') + std::string(kCells - full, ' ') + "] ";
+  Parts parts = TrainParts(r, resident_gib);
+  for (const Part part : {kMemory, kRate, kEpoch, kShares, kSpeed, kIteration}) {
+    if (bar.size() + Join(parts).size() <= width) break;
+    parts[part].clear();
+  }
+  return (bar + Join(parts)).substr(0, width);
 }
 
 absl::StatusOr<std::unique_ptr<RunLog>> RunLog::Create(const RunLogOptions& options) {
@@ -89,6 +194,7 @@ absl::Status RunLog::Open() {
   for (const auto& [name, file] :
        {std::pair("train.log", &text_), std::pair("metrics.jsonl", &metrics_)}) {
     const std::string path = options_.output_dir + "/" + name;
+    RETURN_IF_ERROR(DropBrokenLine(path));
     *file = std::fopen(path.c_str(), "ae");
     if (*file == nullptr) return ErrnoStatus(errno, "open " + path);
   }
@@ -101,43 +207,53 @@ RunLog::~RunLog() {
   }
 }
 
-void RunLog::Line(const char* level, const std::string& text) {
-  fmt::print(text_, "{} {}{}\n", Now(), level, text);
-  std::fflush(text_);
-  if (options_.quiet) return;
-  ClearBar();
-  const bool warning = level[0] != '\0';
-  fmt::print(options_.terminal, "{}{}{}{}\n", warning && is_terminal_ ? "\x1b[33m" : "", level,
-             text, warning && is_terminal_ ? "\x1b[0m" : "");
-  std::fflush(options_.terminal);
+void RunLog::Write(std::FILE* file, const std::string& text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+  if (written || file == options_.terminal || write_failed_) return;
+  // Once only: the next lines would fail in the same way.
+  write_failed_ = true;
+  const std::string why = ErrnoStatus(errno, "write logs in " + options_.output_dir).ToString();
+  Show("warning: ", Printable(why) + "; training goes on, its logs have gaps");
 }
 
-void RunLog::Json(const std::string& line) {
-  fmt::print(metrics_, "{}\n", line);
-  std::fflush(metrics_);
+void RunLog::Text(const std::string& text) { Write(text_, Now() + " " + text + "\n"); }
+
+void RunLog::Show(const char* level, const std::string& text) {
+  if (options_.quiet) return;
+  ClearBar();
+  const bool coloured = level[0] != '\0' && is_terminal_;
+  Write(options_.terminal, fmt::format("{}{}{}{}\n", coloured ? "\x1b[33m" : "", level, text,
+                                       coloured ? "\x1b[0m" : ""));
 }
+
+void RunLog::Line(const char* level, const std::string& raw) {
+  const std::string text = Printable(raw);
+  Text(level + text);
+  Show(level, text);
+}
+
+void RunLog::Json(const std::string& line) { Write(metrics_, line + "\n"); }
 
 void RunLog::Info(const std::string& text) { Line("", text); }
 void RunLog::Warning(const std::string& text) { Line("warning: ", text); }
 
 void RunLog::Train(const TrainRecord& r) {
   const double resident = Gib(ResidentBytes());
-  Json(OrderedJson{{"event", "train"},
-                   {"iteration", r.iteration},
-                   {"epoch", r.epoch},
-                   {"loss", Number(r.loss)},
-                   {"lr", Number(r.lr)},
-                   {"samples_per_s", Number(r.samples_per_s)},
-                   {"data_s", r.data_s},
-                   {"compute_s", r.compute_s},
-                   {"comm_s", r.comm_s},
-                   {"mem_gib", resident}}
-           .dump());
+  Json(Dump({{"event", "train"},
+             {"iteration", r.iteration},
+             {"epoch", r.epoch},
+             {"loss", Number(r.loss)},
+             {"lr", Number(r.lr)},
+             {"samples_per_s", Number(r.samples_per_s)},
+             {"data_s", r.data_s},
+             {"compute_s", r.compute_s},
+             {"comm_s", r.comm_s},
+             {"mem_gib", resident}}));
   const std::string line = FormatTrainLine(r, resident);
   if (is_terminal_) {
-    fmt::print(text_, "{} {}\n", Now(), line);
-    std::fflush(text_);
-    DrawBar(r, line);
+    Text(line);
+    DrawBar(FormatProgress(r, resident, TerminalWidth(options_.terminal)));
   } else {
     Line("", line);
   }
@@ -150,51 +266,36 @@ void RunLog::Eval(const EvalRecord& r) {
     metrics[name] = Number(value);
     text += fmt::format("  {} {:.5f}", name, value);
   }
-  Json(OrderedJson{{"event", "eval"},
-                   {"iteration", r.iteration},
-                   {"epoch", r.epoch},
-                   {"metrics", metrics},
-                   {"samples", r.samples}}
-           .dump());
+  Json(Dump({{"event", "eval"},
+             {"iteration", r.iteration},
+             {"epoch", r.epoch},
+             {"metrics", metrics},
+             {"samples", r.samples}}));
   Line("", fmt::format("eval after epoch {}  it {}{}  {} samples in {:.1f} s{}", r.epoch,
                        r.iteration, text, r.samples, r.seconds, r.best ? "  best so far" : ""));
 }
 
 void RunLog::Checkpoint(int64_t iteration, const std::string& path) {
-  Json(OrderedJson{{"event", "checkpoint"}, {"iteration", iteration}, {"path", path}}.dump());
-  fmt::print(text_, "{} saved {}\n", Now(), path);
-  std::fflush(text_);
+  Json(Dump({{"event", "checkpoint"}, {"iteration", iteration}, {"path", path}}));
+  Text("saved " + Printable(path));
 }
 
 void RunLog::End(const std::string& status, const std::string& reason) {
-  // Messages may quote bytes of broken files.
-  Json(OrderedJson{{"event", "end"}, {"status", status}, {"reason", reason}}.dump(
-      -1, ' ', false, OrderedJson::error_handler_t::replace));
-  fmt::print(text_, "{} {}{}{}\n", Now(), status, reason.empty() ? "" : ": ", reason);
-  std::fflush(text_);
+  Json(Dump({{"event", "end"}, {"status", status}, {"reason", reason}}));
+  Text(status + (reason.empty() ? "" : ": " + Printable(reason)));
   if (options_.quiet) return;
   ClearBar();
-  if (reason.empty()) fmt::print(options_.terminal, "{}\n", status);
+  if (reason.empty()) Show("", status);
 }
 
 void RunLog::ClearBar() {
   if (!bar_drawn_) return;
-  fmt::print(options_.terminal, "\r\x1b[K");
+  Write(options_.terminal, "\r\x1b[K");
   bar_drawn_ = false;
 }
 
-void RunLog::DrawBar(const TrainRecord& r, const std::string& text) {
-  const int width = TerminalWidth(options_.terminal);
-  const double done = r.total_iterations > 0 ? static_cast<double>(r.iteration) /
-                                                   static_cast<double>(r.total_iterations)
-                                             : 0;
-  const int cells = 12, full = static_cast<int>(std::min(1.0, done) * cells);
-  std::string line = "[" + std::string(static_cast<size_t>(full), '=') +
-                     std::string(static_cast<size_t>(cells - full), ' ') + "] " + text;
-  // A line that wraps could not be drawn over.
-  line.resize(std::min(line.size(), static_cast<size_t>(width - 1)));
-  fmt::print(options_.terminal, "\r{}\x1b[K", line);
-  std::fflush(options_.terminal);
+void RunLog::DrawBar(const std::string& bar) {
+  Write(options_.terminal, "\r" + bar + "\x1b[K");
   bar_drawn_ = true;
 }
 
@@ -212,18 +313,11 @@ absl::Status RunLog::TruncateAfter(int64_t iteration) {
     }
   }
   if (!dropped) return absl::OkStatus();
-  const std::string fresh = path + ".tmp";
-  std::FILE* file = std::fopen(fresh.c_str(), "we");
-  if (file == nullptr) return ErrnoStatus(errno, "open " + fresh);
-  const bool written = std::fwrite(kept.data(), 1, kept.size(), file) == kept.size();
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed || std::rename(fresh.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus(errno, "write " + path);
-  }
+  RETURN_IF_ERROR(ReplaceFile(path, kept));
   // The stream still appends to the file that was replaced.
-  std::fclose(metrics_);
-  metrics_ = std::fopen(path.c_str(), "ae");
-  return metrics_ != nullptr ? absl::OkStatus() : ErrnoStatus(errno, "open " + path);
+  std::FILE* reopened = std::freopen(path.c_str(), "ae", metrics_);
+  CHECK(reopened != nullptr) << "cannot open " << path << ", which was written just now";
+  return absl::OkStatus();
 }
 
 }  // namespace capstan

@@ -3,12 +3,15 @@
 // every line stays.
 //
 // Lines are written whole and flushed one by one, so a killed run leaves at most a broken last
-// line, which the next run removes. One thread at a time.
+// line, which the next run removes. Numbers in metrics.jsonl read back to the same bits; NaN and
+// infinity are the texts "nan", "inf" and "-inf". Where a log cannot be written (a full disk) the
+// run is told once and goes on. One thread at a time.
 //
 //   ASSIGN_OR_RETURN(auto log, RunLog::Create({.output_dir = "output/digits"}));
 //   log->Train({.iteration = 10, .loss = 2.3, ...});
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -73,20 +76,27 @@ class RunLog {
   explicit RunLog(const RunLogOptions& options) : options_(options) {}
 
   absl::Status Open();
-  void Line(const char* level, const std::string& text);
+  void Write(std::FILE* file, const std::string& text);
+  void Text(const std::string& text);                     // to train.log
+  void Show(const char* level, const std::string& text);  // to the terminal
+  void Line(const char* level, const std::string& raw);   // to both
   void Json(const std::string& line);
   void ClearBar();
-  void DrawBar(const TrainRecord& record, const std::string& text);
+  void DrawBar(const std::string& bar);
 
   const RunLogOptions options_;
   bool is_terminal_ = false;
   bool bar_drawn_ = false;
+  bool write_failed_ = false;
   std::FILE* text_ = nullptr;
   std::FILE* metrics_ = nullptr;
 };
 
 // "epoch 3/90  it 1200/112590  loss 2.31  lr 0.41  7021 samples/s  data 3% compute 92% comm 5% ..."
 std::string FormatTrainLine(const TrainRecord& record, double resident_gib);
+
+// The same behind a bar, in at most `width` columns: what matters least is left out first.
+std::string FormatProgress(const TrainRecord& record, double resident_gib, size_t width);
 
 // Memory of this process that is resident, and the most it ever was, in bytes.
 int64_t ResidentBytes();

@@ -15,6 +15,9 @@
 
 namespace capstan {
 
+// Far beyond any training; keeps a number of updates an int64.
+inline constexpr Bounds kEpochs{.min = 0, .max = 1e9};
+
 // The keys that every schedule has.
 struct RateOptions {
   double base = 0.1;
@@ -28,7 +31,7 @@ struct RateOptions {
         Field<&RateOptions::base, Owner>("base", "the rate after warm-up", kNonNegative)
             .Also("learning_rate"),
         Field<&RateOptions::warmup_epochs, Owner>(
-            "warmup_epochs", "epochs over which the rate rises linearly", kNonNegative)
+            "warmup_epochs", "epochs over which the rate rises linearly", kEpochs)
             .Also("warmup_epoch"),
         Field<&RateOptions::warmup_iterations, Owner>(
             "warmup_iterations", "the same in updates; give one of the two", kNonNegative),
@@ -68,15 +71,17 @@ struct PiecewiseRate : RateOptions {
   static constexpr auto Fields() {
     return JoinFields(
         FieldsOf<PiecewiseRate>(),
-        std::array{Field<&PiecewiseRate::decay_epochs>(
-                       "decay_epochs", "epochs at which the rate changes", kPositive),
-                   Field<&PiecewiseRate::values>(
-                       "values",
-                       "the rates: one more than decay_epochs; empty: base, times gamma "
-                       "at each change",
-                       kNonNegative),
-                   Field<&PiecewiseRate::gamma>("gamma", "factor at each change without values",
-                                                kPositive)});
+        std::array{
+            Field<&PiecewiseRate::decay_epochs>(
+                "decay_epochs", "epochs at which the rate changes, from the start of training",
+                Bounds{.min = 0, .max = kEpochs.max, .open_min = true}),
+            Field<&PiecewiseRate::values>(
+                "values",
+                "the rates: one more than decay_epochs; empty: base, times gamma "
+                "at each change",
+                kNonNegative),
+            Field<&PiecewiseRate::gamma>("gamma", "factor at each change without values",
+                                         kPositive)});
   }
 };
 
