@@ -30,13 +30,12 @@ struct Voidify {
 
 }  // namespace capstan::internal
 
-#define CHECK(condition)            \
-  (condition) ? (void)0             \
+#define CHECK(condition)                         \
+  (condition) ? (void)0                          \
               : ::capstan::internal::Voidify() & \
                     ::capstan::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()
 
-#define CAPSTAN_CHECK_OP_(op, a, b) \
-  CHECK((a)op(b)) << "(" << (a) << " vs " << (b) << ") "
+#define CAPSTAN_CHECK_OP_(op, a, b) CHECK((a)op(b)) << "(" << (a) << " vs " << (b) << ") "
 #define CHECK_EQ(a, b) CAPSTAN_CHECK_OP_(==, a, b)
 #define CHECK_NE(a, b) CAPSTAN_CHECK_OP_(!=, a, b)
 #define CHECK_LE(a, b) CAPSTAN_CHECK_OP_(<=, a, b)
@@ -44,9 +43,9 @@ struct Voidify {
 #define CHECK_GE(a, b) CAPSTAN_CHECK_OP_(>=, a, b)
 #define CHECK_GT(a, b) CAPSTAN_CHECK_OP_(>, a, b)
 // For statuses that cannot fail unless we are wrong.
-#define CHECK_OK(expr)                                                  \
-  do {                                                                  \
-    const auto& capstan_check_ok_ = (expr);                             \
+#define CHECK_OK(expr)                                                                   \
+  do {                                                                                   \
+    const auto& capstan_check_ok_ = (expr);                                              \
     CHECK(capstan_check_ok_.ok()) << ::capstan::internal::StatusText(capstan_check_ok_); \
   } while (false)
 

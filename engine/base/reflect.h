@@ -48,9 +48,9 @@ struct FieldInfo;
 // What a lone scalar means where a job wants the map of a struct: `grad_clip: 1.0` reads as
 // `{global_norm: 1.0}`. A struct asks for it with a static member `kShorthand`.
 struct Shorthand {
-  const char* key;                     // takes the scalar
-  const char* also_key = nullptr;      // set as well, to ...
-  const char* also_value = nullptr;    // ... this text
+  const char* key;                   // takes the scalar
+  const char* also_key = nullptr;    // set as well, to ...
+  const char* also_value = nullptr;  // ... this text
 };
 
 // One type, erased. Function pointers that a kind does not use are null.
@@ -59,18 +59,18 @@ struct TypeInfo {
   void* (*create)();
   void (*destroy)(void*);
   void (*assign)(void* to, const void* from);
-  const TypeInfo* element = nullptr;                    // list, optional
-  std::span<const FieldInfo> (*fields)() = nullptr;     // struct
+  const TypeInfo* element = nullptr;                 // list, optional
+  std::span<const FieldInfo> (*fields)() = nullptr;  // struct
   std::span<const char* const> (*enum_names)() = nullptr;
   int64_t (*enum_get)(const void*) = nullptr;
   void (*enum_set)(void*, int64_t) = nullptr;
-  size_t (*size)(const void*) = nullptr;                // list
-  void (*resize)(void*, size_t) = nullptr;              // list
-  void* (*at)(void*, size_t) = nullptr;                 // list
-  void* (*value)(void*) = nullptr;                      // optional: null when not set
-  void* (*emplace)(void*) = nullptr;                    // optional
-  void (*reset)(void*) = nullptr;                       // optional
-  const Shorthand* shorthand = nullptr;                 // struct, where it has one
+  size_t (*size)(const void*) = nullptr;    // list
+  void (*resize)(void*, size_t) = nullptr;  // list
+  void* (*at)(void*, size_t) = nullptr;     // list
+  void* (*value)(void*) = nullptr;          // optional: null when not set
+  void* (*emplace)(void*) = nullptr;        // optional
+  void (*reset)(void*) = nullptr;           // optional
+  const Shorthand* shorthand = nullptr;     // struct, where it has one
 };
 
 // One field of a struct: its name, type, place and meaning.
@@ -80,7 +80,7 @@ struct FieldInfo {
   void* (*get)(void* object);
   const char* doc;
   Bounds bounds;
-  const char* category;  // kSection fields: the table of choices to look the name up in
+  const char* category;        // kSection fields: the table of choices to look the name up in
   bool required = false;       // a job must give it
   const char* also = nullptr;  // another spelling that jobs may use
   const char* unset = "null";  // how a job spells "not set" (optional fields)
@@ -186,9 +186,8 @@ constexpr TypeInfo MakeTypeInfo() {
   TypeInfo t{};
   t.create = +[]() -> void* { return new T(); };
   t.destroy = +[](void* p) { delete static_cast<T*>(p); };
-  t.assign = +[](void* to, const void* from) {
-    *static_cast<T*>(to) = *static_cast<const T*>(from);
-  };
+  t.assign =
+      +[](void* to, const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); };
   if constexpr (std::is_same_v<T, bool>) {
     t.kind = Kind::kBool;
   } else if constexpr (std::is_same_v<T, int64_t>) {
@@ -251,11 +250,12 @@ constexpr const TypeInfo& TypeOf() {
 template <auto Member, typename Owner = typename internal::MemberOf<decltype(Member)>::Class>
 constexpr FieldInfo Field(const char* name, const char* doc, Bounds bounds = {}) {
   using M = internal::MemberOf<decltype(Member)>;
-  return FieldInfo{name, &internal::kTypeInfo<typename M::Type>,
-                   +[](void* object) -> void* {
-                     return &(static_cast<Owner*>(object)->*Member);
-                   },
-                   doc, bounds, nullptr};
+  return FieldInfo{name,
+                   &internal::kTypeInfo<typename M::Type>,
+                   +[](void* object) -> void* { return &(static_cast<Owner*>(object)->*Member); },
+                   doc,
+                   bounds,
+                   nullptr};
 }
 
 // A Section field, or a list or optional of Sections; `category` names the table of choices.

@@ -84,19 +84,19 @@ inline absl::Status Annotate(const absl::Status& status) { return status; }
 #define CAPSTAN_CONCAT_(a, b) CAPSTAN_CONCAT_INNER_(a, b)
 
 // RETURN_IF_ERROR(expr) or RETURN_IF_ERROR(expr, "while saving {}", path).
-#define RETURN_IF_ERROR(expr, ...)                                           \
-  do {                                                                       \
-    if (absl::Status capstan_status_ = (expr); !capstan_status_.ok()) {      \
+#define RETURN_IF_ERROR(expr, ...)                                            \
+  do {                                                                        \
+    if (absl::Status capstan_status_ = (expr); !capstan_status_.ok()) {       \
       return ::capstan::Annotate(capstan_status_ __VA_OPT__(, ) __VA_ARGS__); \
-    }                                                                        \
+    }                                                                         \
   } while (false)
 
 // ASSIGN_OR_RETURN(lhs, statusor_expr) with an optional frame as above.
 #define ASSIGN_OR_RETURN(lhs, expr, ...) \
   CAPSTAN_ASSIGN_OR_RETURN_(CAPSTAN_CONCAT_(capstan_statusor_, __LINE__), lhs, expr, __VA_ARGS__)
-#define CAPSTAN_ASSIGN_OR_RETURN_(tmp, lhs, expr, ...)                         \
-  auto tmp = (expr);                                                           \
-  if (!tmp.ok()) {                                                             \
-    return ::capstan::Annotate(tmp.status() __VA_OPT__(, ) __VA_ARGS__);       \
-  }                                                                            \
+#define CAPSTAN_ASSIGN_OR_RETURN_(tmp, lhs, expr, ...)                   \
+  auto tmp = (expr);                                                     \
+  if (!tmp.ok()) {                                                       \
+    return ::capstan::Annotate(tmp.status() __VA_OPT__(, ) __VA_ARGS__); \
+  }                                                                      \
   lhs = *std::move(tmp)

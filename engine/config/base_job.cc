@@ -63,9 +63,9 @@ void MergeBase(const std::string& file, YamlNode* root, Diagnostics* diagnostics
   std::optional<YamlNode> base = ParseYaml(*text, path, diagnostics);
   if (!base.has_value()) return;
   if (const YamlEntry* deeper = base->Find(kBaseKey)) {
-    diagnostics->Add(deeper->at, kBaseKey,
-                     fmt::format("{} is a base itself; a base has no base, merge the two files",
-                                 path));
+    diagnostics->Add(
+        deeper->at, kBaseKey,
+        fmt::format("{} is a base itself; a base has no base, merge the two files", path));
     return;
   }
   MergeBelow(*std::move(base), root);

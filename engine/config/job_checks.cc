@@ -130,8 +130,8 @@ absl::StatusOr<Degrees> ResolveDegrees(const JobSpec& job, int64_t world) {
   CHECK(h.mode == HybridSpec::Mode::kManual) << "the planner resolves hybrid_configs: auto";
   CHECK_GE(world, 1);
   Degrees d{h.dp_degree, h.pp_degree, h.sharding_degree, h.mp_degree};
-  const std::string shown = fmt::format("dp {} x mp {} x pp {} x sharding {}", d.dp, d.mp, d.pp,
-                                        d.sharding);
+  const std::string shown =
+      fmt::format("dp {} x mp {} x pp {} x sharding {}", d.dp, d.mp, d.pp, d.sharding);
   const auto error = [&](const std::string& problem) {
     return InvalidArgument("{}: hybrid_configs: {} {}; change a degree or the number of processes",
                            job.Where("hybrid_configs"), shown, problem);

@@ -45,7 +45,8 @@ TEST(JobChecks, DegreesMustMakeTheWorld) {
             "job.yaml:2:1: hybrid_configs: dp -1 x mp 3 x pp 1 x sharding 1 cannot be made equal "
             "to 4 processes: 3 does not divide 4; change a degree or the number of processes");
   EXPECT_EQ(Resolve("{dp_degree: 1048576, mp_degree: 1048576, pp_degree: 1048576, "
-                    "sharding_degree: 1048576}", 4),
+                    "sharding_degree: 1048576}",
+                    4),
             "job.yaml:2:1: hybrid_configs: dp 1048576 x mp 1048576 x pp 1048576 x sharding 1048576 "
             "is far more than 4 processes; change a degree or the number of processes");
   EXPECT_EQ(Resolve("{dp_degree: 0}", 4),

@@ -105,9 +105,9 @@ std::string JobKeys::UnknownKey(const std::string& key) const {
   std::vector<std::string> owners;
   FindOwners(TypeOf<JobSpec>(), key, "", &owners);
   if (owners.size() == 1) {
-    return fmt::format("unknown key here; '{}' belongs {}", key,
-                       owners[0].empty() ? "at the top level"
-                                         : fmt::format("under '{}'", owners[0]));
+    return fmt::format(
+        "unknown key here; '{}' belongs {}", key,
+        owners[0].empty() ? "at the top level" : fmt::format("under '{}'", owners[0]));
   }
   if (!nearest.empty()) return fmt::format("unknown key; did you mean '{}'?", nearest);
   if (names.empty()) return "unknown key; no keys are known here";

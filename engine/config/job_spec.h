@@ -247,8 +247,9 @@ struct HybridSpec {
             "sharding_stage", "what they share: 1 optimizer state, 2 gradients too, 3 weights too",
             {.min = 1, .max = 3}),
         Field<&HybridSpec::sequence_parallel>(
-            "sequence_parallel", "split activations along the sequence between tensor-parallel "
-                                 "regions")};
+            "sequence_parallel",
+            "split activations along the sequence between tensor-parallel "
+            "regions")};
   }
 };
 
@@ -384,8 +385,9 @@ struct CheckpointSpec {
             "every_iterations", "updates between two checkpoints; null: at the end only",
             kAtLeastOne),
         Field<&CheckpointSpec::keep>("keep", "checkpoints kept beside the best one", kAtLeastOne),
-        Field<&CheckpointSpec::resume>("resume", "auto: the latest of output_dir, if there is one; "
-                                                 "none; or a checkpoint folder")};
+        Field<&CheckpointSpec::resume>("resume",
+                                       "auto: the latest of output_dir, if there is one; "
+                                       "none; or a checkpoint folder")};
   }
 };
 
@@ -393,9 +395,8 @@ struct LogSpec {
   int64_t every_iterations = 10;
 
   static constexpr auto Fields() {
-    return std::array{Field<&LogSpec::every_iterations>("every_iterations",
-                                                        "updates between two log lines",
-                                                        kAtLeastOne)};
+    return std::array{Field<&LogSpec::every_iterations>(
+        "every_iterations", "updates between two log lines", kAtLeastOne)};
   }
 };
 
@@ -443,9 +444,8 @@ struct JobSpec {
         Field<&JobSpec::eval>("eval", "when to evaluate"),
         Field<&JobSpec::checkpoint>("checkpoint", "when to save, what to resume from"),
         Field<&JobSpec::log>("log", "how often to report"),
-        Field<&JobSpec::watchdog_s>("watchdog_s",
-                                    "seconds without progress after which a rank counts as lost",
-                                    kPositive),
+        Field<&JobSpec::watchdog_s>(
+            "watchdog_s", "seconds without progress after which a rank counts as lost", kPositive),
         Field<&JobSpec::output_dir>("output_dir", "what the run leaves behind goes here"),
         Field<&JobSpec::device>("device", "where to compute; auto: cuda where there is one")};
   }

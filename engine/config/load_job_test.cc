@@ -191,13 +191,13 @@ watchdog_s: "30"
 
 // CFG-02.
 TEST(LoadJob, LabelsStayAsWritten) {
-  const absl::StatusOr<JobSpec> job =
-      Parse("model: {name: crnn, label_names: [no, yes, on, 0123, 1.0, 北京, y, 'null', 1e3]}\n"
-            "amp: {level: off}\n");
+  const absl::StatusOr<JobSpec> job = Parse(
+      "model: {name: crnn, label_names: [no, yes, on, 0123, 1.0, 北京, y, 'null', 1e3]}\n"
+      "amp: {level: off}\n");
   ASSERT_TRUE(job.ok()) << MessageOf(job.status());
-  EXPECT_EQ(job->model.choice.options.As<SampleNet>().label_names,
-            (std::vector<std::string>{"no", "yes", "on", "0123", "1.0", "北京", "y", "null",
-                                      "1e3"}));
+  EXPECT_EQ(
+      job->model.choice.options.As<SampleNet>().label_names,
+      (std::vector<std::string>{"no", "yes", "on", "0123", "1.0", "北京", "y", "null", "1e3"}));
   EXPECT_EQ(job->amp.level, AmpSpec::Level::kOff);
   EXPECT_EQ(Errors("model:\n  name: crnn\n  label_names: [a, \"\", null]\n"),
             "job.yaml:3:20: model.label_names.1: the item is empty or null; remove it, or quote it "
@@ -238,8 +238,9 @@ TEST(LoadJob, NamesTheNearestKey) {
             "job.yaml:2:29: loss.Label_Smooth: unknown key; did you mean 'label_smoothing'?");
   EXPECT_EQ(ErrorsOf("optimizer: {name: momentum, lr: 1, momentun: 0.3}"),
             "job.yaml:2:36: optimizer.momentun: unknown key; did you mean 'momentum'?");
-  EXPECT_EQ(ErrorsOf("seed: 3"), "job.yaml:2:1: seed: unknown key here; 'seed' belongs under "
-                                 "'train'");
+  EXPECT_EQ(ErrorsOf("seed: 3"),
+            "job.yaml:2:1: seed: unknown key here; 'seed' belongs under "
+            "'train'");
   EXPECT_EQ(ErrorsOf("train: {output_dir: x}"),
             "job.yaml:2:9: train.output_dir: unknown key here; 'output_dir' belongs at the top "
             "level");
@@ -254,15 +255,19 @@ TEST(LoadJob, NamesLookalikes) {
             "plain character");
   EXPECT_EQ(Errors("train:\n  epochs:5\nmodel: crnn\n"),
             "job.yaml:2:3: train: expected a map, found 'epochs:5'; a blank is missing after ':'");
-  EXPECT_EQ(Errors("epochs:\xE3\x80\x80" "5\n"),
-            "job.yaml:1:1: expected a map, found 'epochs:\xE3\x80\x80" "5'; U+3000 (ideographic "
+  EXPECT_EQ(Errors("epochs:\xE3\x80\x80"
+                   "5\n"),
+            "job.yaml:1:1: expected a map, found 'epochs:\xE3\x80\x80"
+            "5'; U+3000 (ideographic "
             "space) is not a plain space");
-  EXPECT_EQ(ErrorsOf("train:\n  epochs: ５"),
-            "job.yaml:3:11: train.epochs: '５' is not an integer: '５' (U+FF15, full-width digit) is "
-            "not '5'");
-  EXPECT_EQ(ErrorsOf("optimizer: {name: adam, lr: 1, betas: [0.9，0.99]}"),
-            "job.yaml:2:40: optimizer.betas.0: '0.9，0.99' is not a number: '，' (U+FF0C, full-width "
-            "comma) is not ','");
+  EXPECT_EQ(
+      ErrorsOf("train:\n  epochs: ５"),
+      "job.yaml:3:11: train.epochs: '５' is not an integer: '５' (U+FF15, full-width digit) is "
+      "not '5'");
+  EXPECT_EQ(
+      ErrorsOf("optimizer: {name: adam, lr: 1, betas: [0.9，0.99]}"),
+      "job.yaml:2:40: optimizer.betas.0: '0.9，0.99' is not a number: '，' (U+FF0C, full-width "
+      "comma) is not ','");
   EXPECT_TRUE(Parse("model:\tcrnn\ntrain: {epochs:\t5}\n").ok());
 }
 
@@ -288,8 +293,8 @@ TEST(LoadJob, RefusesSenselessValues) {
     EXPECT_EQ(batch(value), at + value + " is out of range; it must be from 1 to 16777216");
   }
   for (const char* value : {"3.5", "1e3", "32.0"}) {
-    EXPECT_EQ(batch(value), at + "'" + value +
-                                "' is not an integer; integers take no point and no exponent");
+    EXPECT_EQ(batch(value),
+              at + "'" + value + "' is not an integer; integers take no point and no exponent");
   }
   const auto rate = [](const std::string& value) {
     return ErrorsOf("optimizer: {name: adam, lr: " + value + "}");
@@ -298,8 +303,7 @@ TEST(LoadJob, RefusesSenselessValues) {
   EXPECT_EQ(rate(".inf"), "job.yaml:2:29: optimizer.lr.base: '.inf' is not a finite number");
   EXPECT_EQ(rate("-0.1"),
             "job.yaml:2:29: optimizer.lr.base: -0.1 is out of range; it must be at least 0");
-  EXPECT_EQ(rate("1e400"),
-            "job.yaml:2:29: optimizer.lr.base: '1e400' does not fit in a double");
+  EXPECT_EQ(rate("1e400"), "job.yaml:2:29: optimizer.lr.base: '1e400' does not fit in a double");
   EXPECT_EQ(ErrorsOf("dataset: [a]"),
             "job.yaml:2:10: dataset: expected a map, found a list; write its keys as 'key: value'");
   EXPECT_EQ(Errors("- a\n"),
@@ -396,8 +400,8 @@ class LoadJobFiles : public testing::Test {
 };
 
 TEST_F(LoadJobFiles, MergesABase) {
-  const std::string base = Write(
-      "base.yaml", "model: {name: crnn, classes: 7}\ntrain: {epochs: 3, seed: 1}\nname: a\n");
+  const std::string base =
+      Write("base.yaml", "model: {name: crnn, classes: 7}\ntrain: {epochs: 3, seed: 1}\nname: a\n");
   const std::string job = Write(
       "job.yaml", "_base_: base.yaml\ntrain: {seed: 5, epochs: null}\nmodel: {pretrained: x}\n");
   const absl::StatusOr<JobSpec> spec = LoadJob(job, SampleChoices());
@@ -417,10 +421,11 @@ TEST_F(LoadJobFiles, RefusesABaseOfABase) {
   EXPECT_EQ(MessageOf(LoadJob(job, SampleChoices()).status()),
             base + ":1:1: _base_: " + base +
                 " is a base itself; a base has no base, merge the two files");
-  EXPECT_EQ(MessageOf(LoadJob(Write("b.yaml", "_base_: none.yaml\nmodel: crnn\n"), SampleChoices())
-                          .status()),
-            (folder_ / "b.yaml").string() + ":1:9: _base_: open " +
-                (folder_ / "none.yaml").string() + ": No such file or directory");
+  EXPECT_EQ(
+      MessageOf(
+          LoadJob(Write("b.yaml", "_base_: none.yaml\nmodel: crnn\n"), SampleChoices()).status()),
+      (folder_ / "b.yaml").string() + ":1:9: _base_: open " + (folder_ / "none.yaml").string() +
+          ": No such file or directory");
   EXPECT_EQ(LoadJob((folder_ / "no.yaml").string(), SampleChoices()).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(MessageOf(LoadJob(folder_.string(), SampleChoices()).status()),
@@ -430,7 +435,9 @@ TEST_F(LoadJobFiles, RefusesABaseOfABase) {
 // Whatever the bytes, there is a job that survives rendering or a message with a place.
 TEST(LoadJob, SurvivesDamagedText) {
   const std::string canonical = kCanonical;
-  const std::string bytes = "{}[]:,&*!|>'\"%@` \t\n#-?0<~\xEF\xBC\x9A" "a";
+  const std::string bytes =
+      "{}[]:,&*!|>'\"%@` \t\n#-?0<~\xEF\xBC\x9A"
+      "a";
   const RandomKey key(11);
   for (uint64_t i = 0; i < 1500; ++i) {
     std::string text = canonical;

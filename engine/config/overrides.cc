@@ -77,10 +77,10 @@ class Walk {
       return std::nullopt;
     }
     if (index >= items.size()) {
-      problem_ = items.empty() ? "the list is empty; set it as a whole"
-                               : fmt::format("the list has {} item{}; the last index is {}",
-                                             items.size(), items.size() == 1 ? "" : "s",
-                                             items.size() - 1);
+      problem_ = items.empty()
+                     ? "the list is empty; set it as a whole"
+                     : fmt::format("the list has {} item{}; the last index is {}", items.size(),
+                                   items.size() == 1 ? "" : "s", items.size() - 1);
       return std::nullopt;
     }
     return Cursor{&items[index], from.type->element, from.field};

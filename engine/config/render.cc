@@ -13,7 +13,7 @@ namespace capstan {
 namespace {
 
 // Words that some YAML reader takes for a switch or null.
-constexpr std::array<std::string_view, 11> kReserved = {"y",  "n",    "yes",   "no",   "on", "off",
+constexpr std::array<std::string_view, 11> kReserved = {"y",    "n",     "yes",  "no",  "on", "off",
                                                         "true", "false", "null", "nan", "inf"};
 
 // Unquoted only where every YAML reader agrees that it is a text.
@@ -103,8 +103,8 @@ std::string Flow(const FieldInfo& field, const TypeInfo& type, const void* value
     case Kind::kList: {
       std::string out;
       for (size_t i = 0; i < type.size(value); ++i) {
-        out += (i == 0 ? "" : ", ") +
-               Flow(field, *type.element, type.at(const_cast<void*>(value), i));
+        out +=
+            (i == 0 ? "" : ", ") + Flow(field, *type.element, type.at(const_cast<void*>(value), i));
       }
       return "[" + out + "]";
     }

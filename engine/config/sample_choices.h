@@ -83,17 +83,21 @@ struct SampleRate {
 };
 
 inline ChoiceTable SampleChoices() {
-  return {{"model", {{"resnet50", &TypeOf<SampleNet>(), "ResNet, 50 layers"},
-                     {"crnn", &TypeOf<SampleNet>(), "text recognition"}}},
+  return {{"model",
+           {{"resnet50", &TypeOf<SampleNet>(), "ResNet, 50 layers"},
+            {"crnn", &TypeOf<SampleNet>(), "text recognition"}}},
           {"dataset", {{"image_list", &TypeOf<SampleImageList>(), "images and a label file"}}},
-          {"transform", {{"RandFlipImage", &TypeOf<SampleFlip>(), "flips half of the images"},
-                         {"NormalizeImage", &TypeOf<SampleNormalize>(), "scales and centres"},
-                         {"ToCHWImage", &TypeOf<NoAttrs>(), "channels first"}}},
+          {"transform",
+           {{"RandFlipImage", &TypeOf<SampleFlip>(), "flips half of the images"},
+            {"NormalizeImage", &TypeOf<SampleNormalize>(), "scales and centres"},
+            {"ToCHWImage", &TypeOf<NoAttrs>(), "channels first"}}},
           {"loss", {{"cross_entropy", &TypeOf<SampleCrossEntropy>(), "softmax cross-entropy"}}},
-          {"optimizer", {{"momentum", &TypeOf<SampleMomentum>(), "SGD with momentum"},
-                         {"adam", &TypeOf<SampleAdam>(), "Adam"}}},
-          {"lr", {{"constant", &TypeOf<SampleRate>(), "the same always"},
-                  {"cosine", &TypeOf<SampleRate>(), "half a cosine"}}}};
+          {"optimizer",
+           {{"momentum", &TypeOf<SampleMomentum>(), "SGD with momentum"},
+            {"adam", &TypeOf<SampleAdam>(), "Adam"}}},
+          {"lr",
+           {{"constant", &TypeOf<SampleRate>(), "the same always"},
+            {"cosine", &TypeOf<SampleRate>(), "half a cosine"}}}};
 }
 
 }  // namespace capstan

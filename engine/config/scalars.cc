@@ -50,9 +50,9 @@ std::string LeadingZero(std::string_view text) {
 
 std::string ReadOneFloat(std::string_view text, double* out) {
   const std::string_view digits = WithoutSign(text);
-  const bool starts = !digits.empty() &&
-                      (IsDigit(digits[0]) || (digits[0] == '.' && digits.size() > 1 &&
-                                              IsDigit(digits[1])));
+  const bool starts =
+      !digits.empty() &&
+      (IsDigit(digits[0]) || (digits[0] == '.' && digits.size() > 1 && IsDigit(digits[1])));
   const std::string_view body = WithoutPlus(text);
   const auto r = std::from_chars(body.data(), body.data() + body.size(), *out);
   if (!starts || r.ptr != body.data() + body.size()) {
@@ -129,7 +129,7 @@ std::string DescribeBounds(const Bounds& bounds) {
   if (low && high && !bounds.open_min) {
     return fmt::format("must be from {} to {}", bounds.min, bounds.max);
   }
-  const std::string above = !low ? ""
+  const std::string above = !low              ? ""
                             : bounds.open_min ? fmt::format("greater than {}", bounds.min)
                                               : fmt::format("at least {}", bounds.min);
   const std::string below = !high ? "" : fmt::format("at most {}", bounds.max);

@@ -39,8 +39,8 @@ TEST(JsonSchema, IsClosedAndKnowsTheChoices) {
   EXPECT_TRUE(momentum["properties"].contains("no_decay"));
   EXPECT_FALSE(momentum["properties"].contains("betas"));
   EXPECT_EQ(momentum["required"], Json({"name", "lr"}));
-  EXPECT_TRUE(schema["properties"]["strategy"]["anyOf"][0]["properties"].contains(
-      "overlap_communication"));
+  EXPECT_TRUE(
+      schema["properties"]["strategy"]["anyOf"][0]["properties"].contains("overlap_communication"));
 }
 
 TEST(MarkdownReference, ListsKeysAndChoices) {

@@ -30,8 +30,8 @@ class Reader {
       : choices_(choices), sources_(*sources), diagnostics_(*diagnostics) {}
 
   // `at` is where the map begins: its key, for a missing key has no place of its own.
-  void ReadStruct(const TypeInfo& type, YamlNode* node, const Position& at,
-                  const std::string& path, void* value) {
+  void ReadStruct(const TypeInfo& type, YamlNode* node, const Position& at, const std::string& path,
+                  void* value) {
     ExpandShorthand(type, node);
     if (node->kind == YamlNode::Kind::kNull) node->kind = YamlNode::Kind::kMap;
     if (node->kind != YamlNode::Kind::kMap) {
@@ -136,9 +136,9 @@ class Reader {
   void Read(const FieldInfo& field, const TypeInfo& type, YamlNode* node, const Position& at,
             const std::string& path, void* value) {
     if (type.kind == Kind::kOptional) {
-      const bool unset = node->kind == YamlNode::Kind::kNull ||
-                         (node->kind == YamlNode::Kind::kScalar && !node->quoted &&
-                          node->text == field.unset);
+      const bool unset =
+          node->kind == YamlNode::Kind::kNull ||
+          (node->kind == YamlNode::Kind::kScalar && !node->quoted && node->text == field.unset);
       if (unset) {
         type.reset(value);
       } else {
@@ -265,7 +265,8 @@ SectionItem SplitSectionItem(YamlNode* item) {
     const std::string& name = item->entries[0].key;
     return {"", nullptr,
             fmt::format("expected one name with its options, found {} keys; indent the options "
-                        "below '{}:' or write '{}: {{...}}'", item->entries.size(), name, name)};
+                        "below '{}:' or write '{}: {{...}}'",
+                        item->entries.size(), name, name)};
   }
   return {"", nullptr, fmt::format("expected 'Name: {{options}}', found {}", item->Describe())};
 }

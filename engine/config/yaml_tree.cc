@@ -42,7 +42,8 @@ class Source {
   std::string_view text() const { return text_; }
   size_t LineOf(size_t offset) const {
     return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), offset) -
-                               starts_.begin()) - 1;
+                               starts_.begin()) -
+           1;
   }
   std::string_view Line(size_t line) const {
     const size_t end = text_.find('\n', starts_[line]);
@@ -250,7 +251,8 @@ class TreeBuilder : public YAML::EventHandler {
     count_ += nodes;
     if (count_ <= kMaxNodes) return;
     Fault(offset, fmt::format("the job has more than {} values, counting each use of an alias; "
-                              "move lists of data into files", kMaxNodes));
+                              "move lists of data into files",
+                              kMaxNodes));
     throw Stop{};
   }
 
@@ -309,8 +311,8 @@ class TreeBuilder : public YAML::EventHandler {
     const bool flow = style == YAML::EmitterStyle::Flow;
     if (flow && (open_.empty() || !open_.back().flow)) {
       if (const auto bracket = source_.FindUnclosed(source_.SkipProperties(offset))) {
-        Fault(*bracket, fmt::format("not valid YAML: this '{}' is never closed",
-                                    source_.text()[*bracket]));
+        Fault(*bracket,
+              fmt::format("not valid YAML: this '{}' is never closed", source_.text()[*bracket]));
         throw Stop{};
       }
     }
@@ -388,9 +390,9 @@ class TreeBuilder : public YAML::EventHandler {
         if (base.kind == YamlNode::Kind::kMap) {
           bases.push_back(std::move(base));
         } else {
-          diagnostics_->Add(entry.at, "",
-                            fmt::format("'<<' merges a map or a list of maps, found {}",
-                                        base.Describe()));
+          diagnostics_->Add(
+              entry.at, "",
+              fmt::format("'<<' merges a map or a list of maps, found {}", base.Describe()));
         }
       }
     }
@@ -452,15 +454,17 @@ void ReportSyntaxError(const Source& source, size_t offset, const std::string& m
   }
   diagnostics->Add(source.At(offset), "",
                    fmt::format("not valid YAML ({}); check the indentation, quotes and ':' of this "
-                               "line and the one above", message));
+                               "line and the one above",
+                               message));
 }
 
 // Text that is not worth parsing: too large, another encoding, control characters.
 bool CheckText(const Source& source, Diagnostics* diagnostics) {
   const std::string_view text = source.text();
   if (text.size() > kMaxBytes) {
-    diagnostics->Add(source.At(0), "", fmt::format("the file has {} bytes; a job has at most {}",
-                                                   text.size(), kMaxBytes));
+    diagnostics->Add(
+        source.At(0), "",
+        fmt::format("the file has {} bytes; a job has at most {}", text.size(), kMaxBytes));
     return false;
   }
   const auto control = std::find_if(text.begin(), text.end(), [](char c) {

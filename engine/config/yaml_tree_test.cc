@@ -113,13 +113,15 @@ TEST(YamlTree, NamesLookalikes) {
             "character");
   EXPECT_EQ(Parse("train:\n  seed: 1\n  epochs：5\n"),
             "f:3:3: 'epochs：5' is a key without ':'; '：' (U+FF1A, full-width colon) is not ':'");
-  EXPECT_EQ(Parse("a: 1\nepochs:\xE3\x80\x80" "5\nb: 2\n"),
+  EXPECT_EQ(Parse("a: 1\nepochs:\xE3\x80\x80"
+                  "5\nb: 2\n"),
             "f:2:8: not valid YAML: U+3000 (ideographic space) is not a plain space; type the "
             "plain character");
-  EXPECT_EQ(Parse("a: 1\nepochs:5\nb: 2\n"),
-            "f:2:7: not valid YAML: a blank is missing after ':'");
-  EXPECT_EQ(Parse("epochs: \xC2\xA0" "5\n"),
-            "f:1:9: '\xC2\xA0" "5' begins with U+00A0 (no-break space); type the plain "
+  EXPECT_EQ(Parse("a: 1\nepochs:5\nb: 2\n"), "f:2:7: not valid YAML: a blank is missing after ':'");
+  EXPECT_EQ(Parse("epochs: \xC2\xA0"
+                  "5\n"),
+            "f:1:9: '\xC2\xA0"
+            "5' begins with U+00A0 (no-break space); type the plain "
             "character");
   EXPECT_EQ(Parse("out: “x y”\n"), "f:1:6: '“x y”' is in curly quotes; type the plain character");
   EXPECT_EQ(Parse("m: ｛a: 1｝\n"),
@@ -167,11 +169,15 @@ TEST(YamlTree, RefusesBrokenStructure) {
 
 // CFG-07, and other encodings.
 TEST(YamlTree, ReadsWindowsTextAndRefusesOtherEncodings) {
-  EXPECT_EQ(Parse("\xEF\xBB\xBF" "a: data/x\r\nb:\r\n  - c:\\d\r\n"), "{a: data/x, b: [c:\\d]}");
+  EXPECT_EQ(Parse("\xEF\xBB\xBF"
+                  "a: data/x\r\nb:\r\n  - c:\\d\r\n"),
+            "{a: data/x, b: [c:\\d]}");
   EXPECT_EQ(Parse("a: 1\rb: 2\n"), "f:1:5: control character U+000D; remove it");
   EXPECT_EQ(Parse("a: 1\nb: \x04\n"), "f:2:4: control character U+0004; remove it");
   EXPECT_EQ(Parse("a: 1\nb: \xB1\xB1\n"), "f:2:4: the text is not UTF-8 (GBK?); save it as UTF-8");
-  EXPECT_EQ(Parse("\xFF\xFE" "a"), "f:1:1: the file is UTF-16; save it as UTF-8");
+  EXPECT_EQ(Parse("\xFF\xFE"
+                  "a"),
+            "f:1:1: the file is UTF-16; save it as UTF-8");
 }
 
 }  // namespace

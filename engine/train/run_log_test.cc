@@ -284,8 +284,7 @@ TEST(Progress, DrawnOverOnATerminal) {
     (*log)->End("finished", "");
   }
   const std::string bar = "\r" + FormatProgress(kRecord, 0, 59) + "\x1b[K";
-  const std::string want =
-      bar + bar + "\r\x1b[K\x1b[33mwarning: careful\x1b[0m\r\nfinished\r\n";
+  const std::string want = bar + bar + "\r\x1b[K\x1b[33mwarning: careful\x1b[0m\r\nfinished\r\n";
   std::string text;
   // A terminal may hand out each write on its own.
   while (text.size() < want.size()) {
