@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -11,40 +12,60 @@ namespace {
 constexpr uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
 constexpr uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
 
-// Word 1 of as many Philox blocks as keep AVX2's multiplier busy. Every 64-bit lane holds one
-// 32-bit word; what lies above it is never read.
-constexpr size_t kVectors = 4, kLanes = kVectors * 4;
+// Philox's key of every round, in every lane.
+struct RoundKeys {
+  static constexpr size_t kRounds = 10;
+  __m256i k0[kRounds], k1[kRounds];
 
-void PhiloxLanes(uint64_t key, uint64_t first, uint64_t step, uint32_t* bits) {
+  explicit RoundKeys(uint64_t key) {
+    uint32_t word0 = static_cast<uint32_t>(key), word1 = static_cast<uint32_t>(key >> 32);
+    for (size_t round = 0; round < kRounds; ++round) {
+      k0[round] = _mm256_set1_epi64x(word0);
+      k1[round] = _mm256_set1_epi64x(word1);
+      word0 += kW0;
+      word1 += kW1;
+    }
+  }
+};
+
+// Word 1 of as many Philox blocks as keep AVX2's multiplier busy and fit its registers. Every
+// 64-bit lane holds one 32-bit word; what lies above it is never read. Rounds leave out what is
+// zero at first and what word 1 does not need at last.
+constexpr size_t kVectors = 2, kLanes = kVectors * 4;
+
+void PhiloxLanes(const RoundKeys& keys, const __m256i (&counters)[kVectors], uint32_t* bits) {
   const __m256i m0 = _mm256_set1_epi64x(kM0), m1 = _mm256_set1_epi64x(kM1);
-  __m256i c0[kVectors], c1[kVectors], c2[kVectors] = {}, c3[kVectors] = {};
+  const auto high = [](__m256i product) { return _mm256_srli_epi64(product, 32); };
+  __m256i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
 #pragma GCC unroll 2
   for (size_t v = 0; v < kVectors; ++v) {
-    alignas(32) uint64_t counter[4];
-    for (size_t i = 0; i < 4; ++i) counter[i] = first + (v * 4 + i) * step;
-    c0[v] = _mm256_load_si256(reinterpret_cast<const __m256i*>(counter));
-    c1[v] = _mm256_srli_epi64(c0[v], 32);
+    const __m256i p0 = _mm256_mul_epu32(counters[v], m0);
+    c0[v] = _mm256_xor_si256(high(counters[v]), keys.k0[0]);
+    c1[v] = _mm256_setzero_si256();
+    c2[v] = _mm256_xor_si256(high(p0), keys.k1[0]);
+    c3[v] = p0;
   }
-  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
+#pragma GCC unroll 7
+  for (size_t round = 1; round < RoundKeys::kRounds - 2; ++round) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < kVectors; ++v) {
       const __m256i p0 = _mm256_mul_epu32(c0[v], m0), p1 = _mm256_mul_epu32(c2[v], m1);
-      c0[v] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(c1[v], key0));
+      c0[v] = _mm256_xor_si256(high(p1), _mm256_xor_si256(c1[v], keys.k0[round]));
       c1[v] = p1;
-      c2[v] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(c3[v], key1));
+      c2[v] = _mm256_xor_si256(high(p0), _mm256_xor_si256(c3[v], keys.k1[round]));
       c3[v] = p0;
     }
-    k0 += kW0;
-    k1 += kW1;
   }
-  alignas(32) uint64_t words[4];
+  __m256 words[kVectors];
 #pragma GCC unroll 2
   for (size_t v = 0; v < kVectors; ++v) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(words), c1[v]);
-    for (size_t i = 0; i < 4; ++i) bits[v * 4 + i] = static_cast<uint32_t>(words[i]);
+    const __m256i p0 = _mm256_mul_epu32(c0[v], m0);
+    c2[v] = _mm256_xor_si256(high(p0), _mm256_xor_si256(c3[v], keys.k1[RoundKeys::kRounds - 2]));
+    words[v] = _mm256_castsi256_ps(_mm256_mul_epu32(c2[v], m1));
   }
+  // The low halves of all lanes, in order.
+  const __m256d packed = _mm256_castps_pd(_mm256_shuffle_ps(words[0], words[1], 0b10001000));
+  _mm256_storeu_pd(reinterpret_cast<double*>(bits), _mm256_permute4x64_pd(packed, 0b11011000));
 }
 
 // The finaliser of SplitMix64 (Steele et al., OOPSLA 2014): spreads every input bit.
@@ -84,13 +105,25 @@ uint64_t RandomKey::Bits(uint64_t index) const {
 }
 
 void RandomKey::UpperBits(uint64_t first, uint64_t step, std::span<uint32_t> bits) const {
+  const RoundKeys keys(key_);
+  const auto times = [step](uint64_t n) { return static_cast<int64_t>(n * step); };
+  const __m256i start = _mm256_set1_epi64x(static_cast<int64_t>(first));
+  __m256i counters[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    const uint64_t i = 4 * v;
+    counters[v] = _mm256_add_epi64(
+        start, _mm256_setr_epi64x(times(i), times(i + 1), times(i + 2), times(i + 3)));
+  }
+  const __m256i stride = _mm256_set1_epi64x(times(kLanes));
   size_t done = 0;
   for (; done + kLanes <= bits.size(); done += kLanes) {
-    PhiloxLanes(key_, first + done * step, step, &bits[done]);
+    PhiloxLanes(keys, counters, &bits[done]);
+    for (__m256i& counter : counters) counter = _mm256_add_epi64(counter, stride);
   }
-  for (; done < bits.size(); ++done) {
-    bits[done] = static_cast<uint32_t>(Bits(first + done * step) >> 32);
-  }
+  if (done == bits.size()) return;
+  std::array<uint32_t, kLanes> last;
+  PhiloxLanes(keys, counters, last.data());
+  std::copy_n(last.begin(), bits.size() - done, &bits[done]);
 }
 
 float RandomKey::Uniform(uint64_t index) const {

@@ -133,6 +133,10 @@ namespace {
 enum Part { kEpoch, kIteration, kLoss, kRate, kSpeed, kShares, kMemory, kEta, kParts };
 using Parts = std::array<std::string, kParts>;
 
+std::string MemoryPart(double gib) {
+  return gib < 1 ? fmt::format("mem {:.0f} MiB", gib * 1024) : fmt::format("mem {:.1f} GiB", gib);
+}
+
 Parts TrainParts(const TrainRecord& r, double resident_gib) {
   const double seconds = r.data_s + r.compute_s + r.comm_s;
   const auto percent = [&](double part) {
@@ -145,7 +149,7 @@ Parts TrainParts(const TrainRecord& r, double resident_gib) {
           fmt::format("{:.{}f} samples/s", r.samples_per_s, r.samples_per_s < 10 ? 2 : 0),
           fmt::format("data {}% compute {}% comm {}%", percent(r.data_s), percent(r.compute_s),
                       percent(r.comm_s)),
-          fmt::format("mem {:.1f} GiB", resident_gib),
+          MemoryPart(resident_gib),
           fmt::format("eta {}", HumanDuration(r.eta_s))};
 }
 

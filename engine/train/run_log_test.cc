@@ -100,6 +100,11 @@ TEST_F(RunLogTest, LineAsDocumented) {
             "comm 5%  mem 11.2 GiB  eta 3:12:40");
 }
 
+TEST_F(RunLogTest, SmallMemoryIsInMebibytes) {
+  EXPECT_THAT(FormatTrainLine(kRecord, 0.0421), HasSubstr("  mem 43 MiB  "));
+  EXPECT_THAT(FormatTrainLine(kRecord, 1), HasSubstr("  mem 1.0 GiB  "));
+}
+
 TEST_F(RunLogTest, EventsHaveTheirKeysInOrder) {
   auto log = Open();
   log->Train(kRecord);

@@ -71,6 +71,7 @@ void DropoutKernel(KernelContext& context, std::span<const TensorView> outputs,
       mask.key().UpperBits(first + static_cast<uint64_t>(DrawAt(loops, i)),
                            static_cast<uint64_t>(run.stride),
                            std::span(bits).first(static_cast<size_t>(n)));
+#pragma omp simd
       for (int64_t k = 0; k < n; ++k) {
         y[i + k] = x[i + k] * (mask.KeepsUpperBits(bits[static_cast<size_t>(k)]) ? scale : 0.f);
       }
