@@ -48,7 +48,7 @@ struct LoaderSpec {
     return std::array{
         Field<&LoaderSpec::num_workers>("num_workers",
                                         "decoding threads of one process; 0 decodes in place; "
-                                        "auto measures",
+                                        "auto: its share of the cores but one, 1 to 16",
                                         {.min = 0, .max = 1024})
             .Unset("auto"),
         Field<&LoaderSpec::prefetch>("prefetch", "batches prepared ahead", {.min = 1, .max = 1024}),

@@ -13,25 +13,43 @@ using Opened = absl::StatusOr<std::unique_ptr<ImageDataset>>;
 struct DatasetRow {
   DataChoice choice;
   Opened (*open)(const AnyStruct& options, int64_t model_classes);
+  absl::StatusOr<ImageShape> (*generated_shape)(const AnyStruct& options);  // null: sets of files
 };
 
 template <typename Options, Opened (*kOpen)(const Options&, int64_t)>
-DatasetRow Row(const char* name, const char* doc) {
-  return {{name, &TypeOf<Options>(), doc}, +[](const AnyStruct& options, int64_t model_classes) {
+DatasetRow FileRow(const char* name, const char* doc) {
+  return {{name, &TypeOf<Options>(), doc},
+          +[](const AnyStruct& options, int64_t model_classes) {
             return kOpen(options.As<Options>(), model_classes);
-          }};
+          },
+          nullptr};
+}
+
+template <typename Options, Opened (*kOpen)(const Options&, int64_t),
+          absl::StatusOr<ImageShape> (*kShape)(const Options&)>
+DatasetRow GeneratedRow(const char* name, const char* doc) {
+  DatasetRow row = FileRow<Options, kOpen>(name, doc);
+  row.generated_shape = +[](const AnyStruct& options) { return kShape(options.As<Options>()); };
+  return row;
 }
 
 std::span<const DatasetRow> Rows() {
   static const DatasetRow kRows[] = {
-      Row<ImageListOptions, OpenImageList>(
+      FileRow<ImageListOptions, OpenImageList>(
           "image_list", "pictures and class ids listed in a text file, one a line"),
-      Row<ImageFolderOptions, OpenImageFolder>(
+      FileRow<ImageFolderOptions, OpenImageFolder>(
           "image_folder", "one folder a class; ids follow the folder names sorted by bytes"),
-      Row<SyntheticOptions, OpenSynthetic>(
+      GeneratedRow<SyntheticOptions, OpenSynthetic, SyntheticShape>(
           "synthetic", "generated pictures, for trials and benchmarks without data"),
   };
   return kRows;
+}
+
+absl::StatusOr<const DatasetRow*> FindRow(const Section& dataset) {
+  for (const DatasetRow& row : Rows()) {
+    if (dataset.name == row.choice.name) return &row;
+  }
+  return InvalidArgument("no data set of pictures has the type '{}'", dataset.name);
 }
 
 }  // namespace
@@ -45,11 +63,16 @@ std::span<const DataChoice> ImageDatasetChoices() {
   return kChoices;
 }
 
+absl::StatusOr<std::optional<ImageShape>> GeneratedShape(const Section& dataset) {
+  ASSIGN_OR_RETURN(const DatasetRow* row, FindRow(dataset));
+  if (row->generated_shape == nullptr) return std::nullopt;
+  ASSIGN_OR_RETURN(const ImageShape shape, row->generated_shape(dataset.options));
+  return shape;
+}
+
 Opened OpenImageDataset(const Section& dataset, int64_t model_classes) {
-  for (const DatasetRow& row : Rows()) {
-    if (dataset.name == row.choice.name) return row.open(dataset.options, model_classes);
-  }
-  return InvalidArgument("no data set of pictures has the type '{}'", dataset.name);
+  ASSIGN_OR_RETURN(const DatasetRow* row, FindRow(dataset));
+  return row->open(dataset.options, model_classes);
 }
 
 }  // namespace capstan

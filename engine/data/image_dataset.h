@@ -31,9 +31,6 @@ class ImageDataset {
   virtual std::string Describe(int64_t index) const = 0;
   // The RGB picture, upright. `bytes` is room for the file's content, kept between calls.
   virtual absl::Status Load(int64_t index, std::string* bytes, Image* image) const = 0;
-  // Set where every picture has this shape and needs no decoding.
-  virtual std::optional<ImageShape> fixed_shape() const { return std::nullopt; }
-
   // One more than the largest class id; for class folders and a file of names, their number.
   int64_t classes() const { return classes_; }
   // By class id; empty where the data set has no names.
@@ -46,6 +43,10 @@ class ImageDataset {
 
 // The choices of `dataset.*.type`.
 std::span<const DataChoice> ImageDatasetChoices();
+
+// The shape of the pictures of a set that generates them, so that they need no decoding; nothing
+// for sets of files. Reads no file.
+absl::StatusOr<std::optional<ImageShape>> GeneratedShape(const Section& dataset);
 
 // `model_classes` is the number of classes that ids must stay below; 0 leaves it open.
 absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageDataset(const Section& dataset,

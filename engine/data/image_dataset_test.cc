@@ -194,7 +194,10 @@ TEST(Synthetic, SamplesAreFunctionsOfTheirNumber) {
   shifted.first_sample = 5;
   const auto a = OpenSynthetic(options, 4), b = OpenSynthetic(shifted, 4);
   ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ((*a)->fixed_shape(), (ImageShape{3, 8, 9}));
+  const auto shape = GeneratedShape({"synthetic", AnyStruct::Of(options)});
+  ASSERT_TRUE(shape.ok()) << MessageOf(shape.status());
+  EXPECT_EQ(*shape, (ImageShape{3, 8, 9}));
+  EXPECT_EQ(*GeneratedShape({"image_list", AnyStruct::Of(ImageListOptions{})}), std::nullopt);
   std::string bytes;
   Image x, y;
   CHECK_OK((*a)->Load(7, &bytes, &x));

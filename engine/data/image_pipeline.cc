@@ -5,24 +5,28 @@
 #include <utility>
 
 #include "engine/base/status.h"
+#include "engine/data/augment.h"
 #include "engine/data/transforms.h"
 
 namespace capstan {
 
-enum class TransformStage { kDecode, kPixels, kNormalize, kValues, kNothing };
+enum class TransformKind { kDecode, kPixels, kNormalize, kValues, kToChw };
 
 // What is known of a picture on its way through the list; a size of 0 depends on the picture.
 struct ImageFlow {
   bool decoded = false;
-  bool normalized = false;
+  std::string floats_since;  // the step that made floats of 8-bit pixels; empty: none yet
+  std::string chw_since;     // the step that made HWC to CHW
+  std::string open_since;    // the last step that left the size open
   ImageShape shape;
 };
 
 struct TransformRow {
   DataChoice choice;
-  TransformStage stage;
-  // Checks the options and sets the new shape.
-  absl::Status (*check)(const AnyStruct& options, ImageFlow* flow);
+  TransformKind kind;
+  bool draws = false;  // from its key; kPixels only
+  // Checks the options and sets what is known afterwards.
+  absl::Status (*check)(const AnyStruct& options, const std::string& step, ImageFlow* flow);
   absl::Status (*pixels)(const AnyStruct& options, const RandomKey&, const Image& in, Image* out);
   void (*values)(const AnyStruct& options, const RandomKey&, const ImageShape&, float* values);
 };
@@ -46,82 +50,124 @@ absl::Status CheckCrop(int64_t size, int64_t padding, ImageFlow* flow) {
   return absl::OkStatus();
 }
 
-absl::Status Check(const DecodeImageOptions& o, ImageFlow* flow) {
-  if (o.channel_first) {
-    return InvalidArgument(
-        "channel_first: true is not supported; the order in memory is chosen "
-        "by the engine, so leave it out");
-  }
+absl::Status CheckNumbers(const char* name, size_t count, int64_t channels) {
+  if (count == 1 || count == static_cast<size_t>(channels)) return absl::OkStatus();
+  return InvalidArgument("{}: {} numbers for {} channel(s)", name, count, channels);
+}
+
+absl::Status CheckColor(const ImageFlow& flow) {
+  if (flow.shape.channels == 3) return absl::OkStatus();
+  return InvalidArgument("the pictures have {} channel(s), not 3", flow.shape.channels);
+}
+
+absl::Status Check(const DecodeImageOptions& o, const std::string& step, ImageFlow* flow) {
   flow->decoded = true;
   if (flow->shape.channels == 0) flow->shape.channels = 3;
+  flow->open_since = step;
+  if (o.channel_first) flow->chw_since = step + " {channel_first: true}";
   return absl::OkStatus();
 }
 
-absl::Status Check(const ResizeImageOptions& o, ImageFlow* flow) {
+absl::Status Check(const ResizeImageOptions& o, const std::string& step, ImageFlow* flow) {
   if ((o.resize_short > 0) == (o.size > 0)) {
     return InvalidArgument("give either resize_short or size");
   }
   SetSize(o.size, flow);
+  if (o.size == 0) flow->open_since = step + " {resize_short: ...}";
   return absl::OkStatus();
 }
 
-absl::Status Check(const CropImageOptions& o, ImageFlow* flow) {
+absl::Status Check(const CropImageOptions& o, const std::string&, ImageFlow* flow) {
   return CheckCrop(o.size, 0, flow);
 }
 
-absl::Status Check(const RandCropPadOptions& o, ImageFlow* flow) {
+absl::Status Check(const RandCropPadOptions& o, const std::string&, ImageFlow* flow) {
   return CheckCrop(o.size, o.padding, flow);
 }
 
-absl::Status Check(const RandCropImageOptions& o, ImageFlow* flow) {
+absl::Status Check(const RandCropImageOptions& o, const std::string&, ImageFlow* flow) {
   RETURN_IF_ERROR(CheckRange("scale", o.scale));
   RETURN_IF_ERROR(CheckRange("ratio", o.ratio));
   SetSize(o.size, flow);
   return absl::OkStatus();
 }
 
-absl::Status Check(const RandFlipImageOptions&, ImageFlow*) { return absl::OkStatus(); }
-
-absl::Status Check(const RandAffineOptions& o, ImageFlow*) { return CheckRange("scale", o.scale); }
-
-absl::Status Check(const ColorJitterOptions&, ImageFlow* flow) {
-  if (flow->shape.channels == 3) return absl::OkStatus();
-  return InvalidArgument("the pictures have {} channel(s), not 3", flow->shape.channels);
+absl::Status Check(const RandFlipImageOptions&, const std::string&, ImageFlow*) {
+  return absl::OkStatus();
 }
 
-absl::Status Check(const NormalizeImageOptions& o, ImageFlow* flow) {
-  const auto channels = static_cast<size_t>(flow->shape.channels);
-  for (const auto& [name, list] : {std::pair("mean", &o.mean), std::pair("std", &o.std)}) {
-    if (list->size() != 1 && list->size() != channels) {
-      return InvalidArgument("{}: {} numbers for {} channel(s)", name, list->size(), channels);
-    }
+absl::Status Check(const RandAffineOptions& o, const std::string&, ImageFlow*) {
+  return CheckRange("scale", o.scale);
+}
+
+absl::Status Check(const ColorJitterOptions& o, const std::string&, ImageFlow* flow) {
+  if (o.brightness == 0 && o.contrast == 0 && o.saturation == 0 && o.hue == 0) {
+    return InvalidArgument("changes nothing; give brightness, contrast, saturation or hue");
+  }
+  return CheckColor(*flow);
+}
+
+absl::Status Check(const RandAugmentOptions&, const std::string&, ImageFlow* flow) {
+  return CheckColor(*flow);
+}
+
+absl::Status Check(const NormalizeImageOptions& o, const std::string& step, ImageFlow* flow) {
+  RETURN_IF_ERROR(CheckNumbers("mean", o.mean.size(), flow->shape.channels));
+  RETURN_IF_ERROR(CheckNumbers("std", o.std.size(), flow->shape.channels));
+  const int64_t channels = o.channel_num.value_or(flow->shape.channels);
+  if (channels != flow->shape.channels) {
+    return InvalidArgument("channel_num: {}, but the pictures have {} channel(s)", channels,
+                           flow->shape.channels);
+  }
+  if (o.order == "chw" && flow->chw_since.empty()) {
+    return InvalidArgument(
+        "order: chw, but the pixels are HWC here, for ToCHWImage is missing before it; use "
+        "order: hwc or leave it out");
+  }
+  if (o.order == "hwc" && !flow->chw_since.empty()) {
+    return InvalidArgument(
+        "order: hwc, but the pixels are CHW since {}; use order: chw or leave "
+        "it out",
+        flow->chw_since);
   }
   if (!o.order.empty() && o.order != "chw" && o.order != "hwc") {
     return InvalidArgument("order: '{}' is not one of chw, hwc", o.order);
   }
-  flow->normalized = true;
+  flow->floats_since = step;
   return absl::OkStatus();
 }
 
-absl::Status Check(const RandomErasingOptions& o, ImageFlow*) {
-  RETURN_IF_ERROR(CheckRange("area", o.area));
-  return CheckRange("ratio", o.ratio);
+absl::Status Check(const RandomErasingOptions& o, const std::string&, ImageFlow* flow) {
+  if (o.sl > o.sh) return InvalidArgument("sl {} is more than sh {}", o.sl, o.sh);
+  return CheckNumbers("mean", o.mean.size(), flow->shape.channels);
 }
 
-absl::Status Check(const NoAttrs&, ImageFlow*) { return absl::OkStatus(); }
+// AutoAugment has no options.
+absl::Status Check(const NoAttrs&, const std::string&, ImageFlow* flow) {
+  return CheckColor(*flow);
+}
+
+absl::Status CheckToChw(const AnyStruct&, const std::string& step, ImageFlow* flow) {
+  if (!flow->chw_since.empty()) {
+    return InvalidArgument("the picture is CHW already, since {}; remove one of the two",
+                           flow->chw_since);
+  }
+  flow->chw_since = step;
+  return absl::OkStatus();
+}
 
 template <typename Options>
-TransformRow Row(const char* name, TransformStage stage, const char* doc) {
+TransformRow Row(const char* name, TransformKind kind, const char* doc) {
   return {.choice = {name, &TypeOf<Options>(), doc},
-          .stage = stage,
-          .check = +[](const AnyStruct& options, ImageFlow* flow) {
-            return Check(options.As<Options>(), flow);
+          .kind = kind,
+          .check = +[](const AnyStruct& options, const std::string& step, ImageFlow* flow) {
+            return Check(options.As<Options>(), step, flow);
           }};
 }
 
 template <typename Options, auto kFunction>
 TransformRow PixelRow(const char* name, const char* doc) {
-  TransformRow row = Row<Options>(name, TransformStage::kPixels, doc);
+  TransformRow row = Row<Options>(name, TransformKind::kPixels, doc);
   row.pixels = +[](const AnyStruct& options, const RandomKey& key, const Image& in, Image* out) {
     return kFunction(options.As<Options>(), key, in, out);
   };
@@ -129,8 +175,15 @@ TransformRow PixelRow(const char* name, const char* doc) {
 }
 
 template <typename Options, auto kFunction>
+TransformRow RandomPixelRow(const char* name, const char* doc) {
+  TransformRow row = PixelRow<Options, kFunction>(name, doc);
+  row.draws = true;
+  return row;
+}
+
+template <typename Options, auto kFunction>
 TransformRow ValueRow(const char* name, const char* doc) {
-  TransformRow row = Row<Options>(name, TransformStage::kValues, doc);
+  TransformRow row = Row<Options>(name, TransformKind::kValues, doc);
   row.values = +[](const AnyStruct& options, const RandomKey& key, const ImageShape& shape,
                    float* values) { kFunction(options.As<Options>(), key, shape, values); };
   return row;
@@ -138,26 +191,31 @@ TransformRow ValueRow(const char* name, const char* doc) {
 
 std::span<const TransformRow> Rows() {
   static const TransformRow kRows[] = {
-      Row<DecodeImageOptions>("DecodeImage", TransformStage::kDecode,
+      Row<DecodeImageOptions>("DecodeImage", TransformKind::kDecode,
                               "decodes a JPEG or PNG file to upright pixels of 3 channels"),
       PixelRow<ResizeImageOptions, ResizeImage>("ResizeImage", "scales the whole picture"),
       PixelRow<CropImageOptions, CropImage>("CropImage", "keeps the centre"),
-      PixelRow<RandCropImageOptions, RandCropImage>(
+      RandomPixelRow<RandCropImageOptions, RandCropImage>(
           "RandCropImage", "keeps a random part and scales it to a square"),
-      PixelRow<RandFlipImageOptions, RandFlipImage>("RandFlipImage",
-                                                    "mirrors half of the pictures"),
-      PixelRow<RandCropPadOptions, RandCropPad>(
+      RandomPixelRow<RandFlipImageOptions, RandFlipImage>("RandFlipImage",
+                                                          "mirrors half of the pictures"),
+      RandomPixelRow<RandCropPadOptions, RandCropPad>(
           "RandCropPad", "adds a black border, then keeps a random part of fixed size"),
-      PixelRow<RandAffineOptions, RandAffine>(
+      RandomPixelRow<RandAffineOptions, RandAffine>(
           "RandAffine", "turns, shifts, magnifies and shears about the centre, over black"),
-      PixelRow<ColorJitterOptions, ColorJitter>(
-          "ColorJitter", "changes saturation, contrast and brightness, in this order"),
-      Row<NormalizeImageOptions>("NormalizeImage", TransformStage::kNormalize,
+      RandomPixelRow<ColorJitterOptions, ColorJitter>(
+          "ColorJitter", "changes brightness, contrast, saturation and hue in a random order"),
+      RandomPixelRow<RandAugmentOptions, RandAugment>(
+          "RandAugment", "changes each picture in some of fourteen ways"),
+      RandomPixelRow<NoAttrs, AutoAugment>(
+          "AutoAugment", "changes each picture by one of the pairs found for ImageNet"),
+      Row<NormalizeImageOptions>("NormalizeImage", TransformKind::kNormalize,
                                  "pixels to values: (pixel * scale - mean) / std"),
       ValueRow<RandomErasingOptions, RandomErasing>(
-          "RandomErasing", "sets a random rectangle to 0, after NormalizeImage"),
-      Row<NoAttrs>("ToCHWImage", TransformStage::kNothing,
-                   "accepted without effect: the order in memory is chosen by the engine"),
+          "RandomErasing", "overwrites a random rectangle, after NormalizeImage"),
+      {.choice = {"ToCHWImage", &TypeOf<NoAttrs>(), "HWC to CHW; models see CHW without it, too"},
+       .kind = TransformKind::kToChw,
+       .check = CheckToChw},
   };
   return kRows;
 }
@@ -169,16 +227,31 @@ const TransformRow* FindRow(std::string_view name) {
   return nullptr;
 }
 
-absl::Status CheckOrder(TransformStage stage, const ImageFlow& flow) {
-  const bool of_pixels = stage == TransformStage::kPixels || stage == TransformStage::kNormalize;
-  if (stage != TransformStage::kDecode && !flow.decoded) {
-    return InvalidArgument("DecodeImage is missing; it must come first");
+// Whether a step of this kind can work on what comes to it.
+absl::Status CheckFlow(TransformKind kind, bool first, const ImageFlow& flow) {
+  if (kind == TransformKind::kDecode) {
+    return first ? absl::OkStatus() : InvalidArgument("must come first, and once");
   }
-  if (of_pixels && flow.normalized) return InvalidArgument("must come before NormalizeImage");
-  if (stage == TransformStage::kValues && !flow.normalized) {
-    return InvalidArgument("must come after NormalizeImage");
+  if (!flow.decoded) {
+    return InvalidArgument("works on a picture, but DecodeImage is missing; it must come first");
+  }
+  const bool of_pixels = kind == TransformKind::kPixels || kind == TransformKind::kNormalize;
+  if (of_pixels && !flow.floats_since.empty()) {
+    return InvalidArgument("works on 8-bit pixels, but they are floats since {}; move it before",
+                           flow.floats_since);
+  }
+  if (kind == TransformKind::kPixels && !flow.chw_since.empty()) {
+    return InvalidArgument("works on HWC, but the picture is CHW since {}; move it before",
+                           flow.chw_since);
+  }
+  if (kind == TransformKind::kValues && flow.floats_since.empty()) {
+    return InvalidArgument("works on floats, but NormalizeImage is missing before it");
   }
   return absl::OkStatus();
+}
+
+std::string StepName(size_t i, const std::string& name) {
+  return fmt::format("{} (transforms[{}])", name, i);
 }
 
 }  // namespace
@@ -192,68 +265,89 @@ std::span<const DataChoice> TransformChoices() {
   return kChoices;
 }
 
-absl::StatusOr<ImagePipeline> ImagePipeline::Create(std::span<const Section> transforms,
-                                                    std::optional<ImageShape> generated) {
-  ImagePipeline pipeline;
+std::optional<TransformFault> ImagePipeline::Build(std::span<const Section> transforms,
+                                                   std::optional<ImageShape> generated) {
   if (generated.has_value() && transforms.empty()) {
-    pipeline.output_ = *generated;
-    pipeline.normalize_ =
-        AnyStruct::Of(NormalizeImageOptions{.scale = 1 / 127.5, .mean = {1}, .std = {1}});
-    return pipeline;
+    output_ = *generated;
+    normalize_ = AnyStruct::Of(NormalizeImageOptions{.scale = 1 / 127.5, .mean = {1}, .std = {1}});
+    return std::nullopt;
   }
   ImageFlow flow;
   if (generated.has_value()) flow = {.decoded = true, .shape = *generated};
   for (size_t i = 0; i < transforms.size(); ++i) {
     const auto& [name, options] = transforms[i];
     const TransformRow* row = FindRow(name);
-    if (row == nullptr) return InvalidArgument("transforms[{}]: no transform is '{}'", i, name);
-    const bool decoded_before = i > 0 && flow.decoded;
-    RETURN_IF_ERROR(row->stage == TransformStage::kDecode && decoded_before
-                        ? InvalidArgument("must come first, and once")
-                        : CheckOrder(row->stage, flow),
-                    "in transforms[{}], {}", i, name);
-    RETURN_IF_ERROR(row->check(options, &flow), "in transforms[{}], {}", i, name);
-    switch (row->stage) {
-      case TransformStage::kDecode:
-        pipeline.swap_red_and_blue_ = !options.As<DecodeImageOptions>().to_rgb;
+    if (row == nullptr) return TransformFault{i, fmt::format("no transform is '{}'", name)};
+    absl::Status status = CheckFlow(row->kind, i == 0, flow);
+    if (status.ok()) status = row->check(options, StepName(i, name), &flow);
+    if (!status.ok()) return TransformFault{i, MessageOf(status)};
+    switch (row->kind) {
+      case TransformKind::kDecode:
+        swap_red_and_blue_ = !options.As<DecodeImageOptions>().to_rgb;
         break;
-      case TransformStage::kPixels:
-        pipeline.pixel_steps_.push_back({row, options, i});
+      case TransformKind::kPixels:
+        if (!row->draws && fixed_steps_ == pixel_steps_.size()) ++fixed_steps_;
+        pixel_steps_.push_back({row, options, i});
         break;
-      case TransformStage::kNormalize:
-        pipeline.normalize_ = options;
+      case TransformKind::kNormalize:
+        normalize_ = options;
         break;
-      case TransformStage::kValues:
-        pipeline.value_steps_.push_back({row, options, i});
+      case TransformKind::kValues:
+        value_steps_.push_back({row, options, i});
         break;
-      case TransformStage::kNothing:
+      case TransformKind::kToChw:
         break;
     }
   }
-  if (!flow.decoded) return InvalidArgument("transforms: DecodeImage is missing");
-  if (!flow.normalized) return InvalidArgument("transforms: NormalizeImage is missing");
-  if (flow.shape.height == 0) {
-    return InvalidArgument(
-        "transforms: the size of the result depends on the picture; add one that fixes it, such as "
-        "CropImage, RandCropImage, RandCropPad or ResizeImage with `size`");
+  const size_t end = transforms.size();
+  if (!flow.decoded) return TransformFault{end, "DecodeImage is missing; it must come first"};
+  if (flow.floats_since.empty()) {
+    return TransformFault{end, "the list ends with 8-bit pixels: NormalizeImage is missing"};
   }
-  pipeline.output_ = flow.shape;
-  return pipeline;
+  if (flow.shape.height == 0) {
+    return TransformFault{
+        end,
+        fmt::format("pictures of different sizes cannot make a batch: {} leaves the size open, and "
+                    "a step that fixes it is missing: CropImage, RandCropImage, RandCropPad, or "
+                    "ResizeImage with `size`",
+                    flow.open_since)};
+  }
+  output_ = flow.shape;
+  return std::nullopt;
 }
 
-absl::Status ImagePipeline::TransformPixels(const RandomKey& key, Image* image,
-                                            Image* scratch) const {
-  if (swap_red_and_blue_ && image->shape.channels == 3) {
-    for (size_t i = 0; i < image->pixels.size(); i += 3) {
-      std::swap(image->pixels[i], image->pixels[i + 2]);
-    }
-  }
-  for (const Step& step : pixel_steps_) {
+absl::StatusOr<ImagePipeline> ImagePipeline::Create(std::span<const Section> transforms,
+                                                    std::optional<ImageShape> generated) {
+  ImagePipeline pipeline;
+  const std::optional<TransformFault> fault = pipeline.Build(transforms, generated);
+  if (!fault.has_value()) return pipeline;
+  if (fault->step == transforms.size()) return InvalidArgument("transforms: {}", fault->problem);
+  return InvalidArgument("transforms[{}], {}: {}", fault->step, transforms[fault->step].name,
+                         fault->problem);
+}
+
+absl::Status ImagePipeline::Apply(std::span<const Step> steps, const RandomKey& key, Image* image,
+                                  Image* scratch) const {
+  for (const Step& step : steps) {
     RETURN_IF_ERROR(step.row->pixels(step.options, key.Mix(step.number), *image, scratch), "in {}",
                     step.row->choice.name);
     std::swap(*image, *scratch);
   }
   return absl::OkStatus();
+}
+
+absl::Status ImagePipeline::TransformFixed(Image* image, Image* scratch) const {
+  if (swap_red_and_blue_ && image->shape.channels == 3) {
+    for (size_t i = 0; i < image->pixels.size(); i += 3) {
+      std::swap(image->pixels[i], image->pixels[i + 2]);
+    }
+  }
+  return Apply(std::span(pixel_steps_).first(fixed_steps_), RandomKey(0), image, scratch);
+}
+
+absl::Status ImagePipeline::TransformRandom(const RandomKey& key, Image* image,
+                                            Image* scratch) const {
+  return Apply(std::span(pixel_steps_).subspan(fixed_steps_), key, image, scratch);
 }
 
 void ImagePipeline::WriteValues(const RandomKey& key, const Image& image, float* values) const {
@@ -264,10 +358,10 @@ void ImagePipeline::WriteValues(const RandomKey& key, const Image& image, float*
   }
 }
 
-absl::StatusOr<ImageShape> CheckTransforms(std::span<const Section> transforms,
-                                           std::optional<ImageShape> generated) {
-  ASSIGN_OR_RETURN(const ImagePipeline pipeline, ImagePipeline::Create(transforms, generated));
-  return pipeline.output();
+std::optional<TransformFault> FindTransformFault(std::span<const Section> transforms,
+                                                 std::optional<ImageShape> generated) {
+  ImagePipeline pipeline;
+  return pipeline.Build(transforms, generated);
 }
 
 }  // namespace capstan

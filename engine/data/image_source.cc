@@ -70,7 +70,8 @@ absl::Status ImageSource::Prepare(int64_t index, const RandomKey& key, SampleWor
   RETURN_IF_ERROR(Load(index, &w->bytes, &w->image));
   w->key = key;
   w->label = dataset_->Label(index);
-  return pipeline_.TransformPixels(key, &w->image, &w->scratch);
+  RETURN_IF_ERROR(pipeline_.TransformFixed(&w->image, &w->scratch));
+  return pipeline_.TransformRandom(key, &w->image, &w->scratch);
 }
 
 void ImageSource::Finish(SampleWork* work, std::span<void* const> out) const {
@@ -85,7 +86,8 @@ absl::StatusOr<HostTensor> ReadPicture(const std::string& path, const ImagePipel
   RETURN_IF_ERROR(ReadFile(path, &bytes));
   RETURN_IF_ERROR(DecodePicture(bytes, &image), "while reading {}", path);
   const RandomKey key(0);
-  RETURN_IF_ERROR(pipeline.TransformPixels(key, &image, &scratch), "while reading {}", path);
+  RETURN_IF_ERROR(pipeline.TransformFixed(&image, &scratch), "while reading {}", path);
+  RETURN_IF_ERROR(pipeline.TransformRandom(key, &image, &scratch), "while reading {}", path);
   HostTensor tensor(ImageField(pipeline.output()).BatchType(1));
   pipeline.WriteValues(key, image, tensor.Elements<float>().data());
   return tensor;

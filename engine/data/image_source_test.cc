@@ -27,7 +27,9 @@ std::vector<Section> Augmented() {
           Step("RandFlipImage", RandFlipImageOptions{}),
           Step("RandAffine", RandAffineOptions{.shear = 5}),
           Step("RandCropPad", RandCropPadOptions{.size = 16, .padding = 2}),
-          Step("ColorJitter", ColorJitterOptions{}),
+          Step("ColorJitter", ColorJitterOptions{.brightness = 0.4, .hue = 0.1}),
+          Step("RandAugment", RandAugmentOptions{}),
+          Step("AutoAugment", NoAttrs{}),
           Step("NormalizeImage", NormalizeImageOptions{}),
           Step("RandomErasing", RandomErasingOptions{}),
           Step("ToCHWImage", NoAttrs{})};
@@ -105,7 +107,7 @@ TEST(ImageSource, WorkersAndTheCacheNeverShow) {
 TEST(ImageSource, BatchesAreChannelsLast) {
   auto set = OpenSynthetic({.shape = {3, 4, 5}, .samples = 6}, 10);
   CHECK_OK(set);
-  const std::optional<ImageShape> shape = (*set)->fixed_shape();
+  const ImageShape shape{3, 4, 5};
   auto source = ImageSource::Create(*std::move(set), PipelineOf({}, shape), SampleCache::kNone);
   CHECK_OK(source);
   const ImageDataset& pictures = (*source)->dataset();
@@ -128,9 +130,8 @@ TEST(ImageSource, BatchesAreChannelsLast) {
 TEST(ImageSource, TheDiskCacheIsNotThereYet) {
   auto set = OpenSynthetic({}, 10);
   CHECK_OK(set);
-  const std::optional<ImageShape> shape = (*set)->fixed_shape();
-  const auto source =
-      ImageSource::Create(*std::move(set), PipelineOf({}, shape), SampleCache::kDisk);
+  const auto source = ImageSource::Create(*std::move(set), PipelineOf({}, ImageShape{3, 32, 32}),
+                                          SampleCache::kDisk);
   EXPECT_EQ(MessageOf(source.status()), "loader.cache: disk is not supported yet; use ram or none");
 }
 

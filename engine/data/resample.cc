@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "engine/base/check.h"
@@ -18,26 +19,69 @@ struct Taps {
   const float* WeightsOf(int64_t i) const { return weights.data() + i * count; }
 };
 
-Taps MakeTaps(int64_t in, int64_t out, bool antialias) {
+double Cubic(double x, double a) {
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0;
+}
+
+double Sinc(double x) {
+  return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
+}
+
+// A curve of weights over the distance to an output pixel, in input pixels.
+struct Curve {
+  double support;
+  double (*weight)(double distance);
+};
+
+Curve CurveOf(const ResampleOptions& options) {
+  switch (options.interpolation) {
+    case Interpolation::kBicubic:
+      return options.antialias ? Curve{2, +[](double x) { return Cubic(x, -0.5); }}
+                               : Curve{2, +[](double x) { return Cubic(x, -0.75); }};
+    case Interpolation::kLanczos:
+      return options.antialias
+                 ? Curve{3, +[](double x) { return x < 3 ? Sinc(x) * Sinc(x / 3) : 0; }}
+                 : Curve{4, +[](double x) { return x < 4 ? Sinc(x) * Sinc(x / 4) : 0; }};
+    default:
+      return {1, +[](double x) { return std::max(0.0, 1 - x); }};
+  }
+}
+
+Taps MakeTaps(int64_t in, int64_t out, const ResampleOptions& options) {
   const double scale = static_cast<double>(in) / static_cast<double>(out);
-  const double support = antialias ? std::max(1.0, scale) : 1.0;
+  const Curve curve = CurveOf(options);
+  const double stretch = options.antialias ? std::max(1.0, scale) : 1.0;
+  const bool nearest = options.interpolation == Interpolation::kNearest;
+  const bool covered = options.interpolation == Interpolation::kArea && scale > 1;
+  const int64_t window = nearest   ? 1
+                         : covered ? static_cast<int64_t>(std::ceil(scale)) + 1
+                                   : static_cast<int64_t>(std::ceil(2 * curve.support * stretch));
   Taps taps;
-  taps.count = std::min(in, static_cast<int64_t>(std::ceil(2 * support)));
+  taps.count = std::min(in, window);
   taps.first.resize(static_cast<size_t>(out));
   taps.weights.resize(static_cast<size_t>(out * taps.count));
   for (int64_t i = 0; i < out; ++i) {
+    const double left = static_cast<double>(i) * scale, right = left + scale;
     const double centre = (static_cast<double>(i) + 0.5) * scale - 0.5;
-    const auto nearest = static_cast<int64_t>(std::floor(centre - support)) + 1;
-    const int64_t first = std::clamp<int64_t>(nearest, 0, in - taps.count);
+    const double begin = nearest   ? std::floor(centre + 0.5)
+                         : covered ? std::floor(left)
+                                   : std::floor(centre - curve.support * stretch) + 1;
+    const int64_t first = std::clamp<int64_t>(static_cast<int64_t>(begin), 0, in - taps.count);
     taps.first[static_cast<size_t>(i)] = first;
     float* weights = taps.weights.data() + i * taps.count;
     double sum = 0;
-    for (int64_t k = 0; k < taps.count; ++k) {
-      const double distance = std::abs(static_cast<double>(first + k) - centre) / support;
-      weights[k] = static_cast<float>(std::max(0.0, 1 - distance));
-      sum += weights[k];
+    for (int64_t k = 0; k < window; ++k) {
+      const int64_t place = static_cast<int64_t>(begin) + k;
+      const int64_t inside = std::clamp<int64_t>(place, 0, in - 1);
+      if (inside != place && (options.antialias || covered)) continue;
+      const auto at = static_cast<double>(place);
+      const double weight = nearest   ? 1
+                            : covered ? std::max(0.0, std::min(right, at + 1) - std::max(left, at))
+                                      : curve.weight(std::abs(at - centre) / stretch);
+      weights[inside - first] += static_cast<float>(weight);
+      sum += weight;
     }
-    // Less than 1 at the edges, where the outer neighbour is missing.
     for (int64_t k = 0; k < taps.count; ++k) weights[k] /= static_cast<float>(sum);
   }
   return taps;
@@ -71,14 +115,14 @@ void ScaleRow(const uint8_t* row, const Taps& taps, int64_t channels, int64_t wi
 
 }  // namespace
 
-void Resample(const Image& in, const Box& region, int64_t height, int64_t width, bool antialias,
-              Image* out) {
+void Resample(const Image& in, const Box& region, int64_t height, int64_t width,
+              const ResampleOptions& options, Image* out) {
   CHECK(region.x >= 0 && region.y >= 0 && region.width > 0 && region.height > 0 &&
         region.x + region.width <= in.shape.width && region.y + region.height <= in.shape.height)
       << "region outside of a picture " << in.shape.ToString();
   const int64_t channels = in.shape.channels, row_size = width * channels;
-  const Taps xs = MakeTaps(region.width, width, antialias);
-  const Taps ys = MakeTaps(region.height, height, antialias);
+  const Taps xs = MakeTaps(region.width, width, options);
+  const Taps ys = MakeTaps(region.height, height, options);
   out->Reset({channels, height, width});
   // Input rows scaled along x; the taps of an output row are neighbours, so a ring holds them.
   std::vector<float> ring(static_cast<size_t>(ys.count * row_size));
@@ -99,7 +143,7 @@ void Resample(const Image& in, const Box& region, int64_t height, int64_t width,
     }
     uint8_t* row = out->Row(y);
     for (int64_t i = 0; i < row_size; ++i) {
-      row[i] = static_cast<uint8_t>(std::min(sum[static_cast<size_t>(i)], 255.0f));
+      row[i] = static_cast<uint8_t>(std::clamp(sum[static_cast<size_t>(i)], 0.0f, 255.0f));
     }
   }
 }

@@ -12,9 +12,9 @@ namespace {
 
 class Synthetic final : public ImageDataset {
  public:
-  explicit Synthetic(const SyntheticOptions& options)
+  Synthetic(const SyntheticOptions& options, const ImageShape& shape)
       : options_(options),
-        shape_{options.shape[0], options.shape[1], options.shape[2]},
+        shape_(shape),
         key_(RandomKey(static_cast<uint64_t>(options.seed)).Mix("synthetic")) {
     classes_ = options.classes;
   }
@@ -24,7 +24,6 @@ class Synthetic final : public ImageDataset {
   std::string Describe(int64_t index) const override {
     return fmt::format("synthetic sample {}", Number(index));
   }
-  std::optional<ImageShape> fixed_shape() const override { return shape_; }
 
   absl::Status Load(int64_t index, std::string*, Image* image) const override {
     image->Reset(shape_);
@@ -86,17 +85,22 @@ class Synthetic final : public ImageDataset {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ImageDataset>> OpenSynthetic(const SyntheticOptions& options,
-                                                            int64_t model_classes) {
+absl::StatusOr<ImageShape> SyntheticShape(const SyntheticOptions& options) {
   if (options.shape.size() != 3) {
     return InvalidArgument("shape: {} number(s); wanted [channels, height, width]",
                            options.shape.size());
   }
+  return ImageShape{options.shape[0], options.shape[1], options.shape[2]};
+}
+
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenSynthetic(const SyntheticOptions& options,
+                                                            int64_t model_classes) {
+  ASSIGN_OR_RETURN(const ImageShape shape, SyntheticShape(options));
   if (model_classes > 0 && options.classes > model_classes) {
     return InvalidArgument("synthetic: classes {}, but the model has {}", options.classes,
                            model_classes);
   }
-  return std::make_unique<Synthetic>(options);
+  return std::make_unique<Synthetic>(options, shape);
 }
 
 }  // namespace capstan

@@ -42,6 +42,9 @@ struct SyntheticOptions {
   }
 };
 
+// The shape of the pictures; an error where `shape` does not give three sizes.
+absl::StatusOr<ImageShape> SyntheticShape(const SyntheticOptions& options);
+
 absl::StatusOr<std::unique_ptr<ImageDataset>> OpenSynthetic(const SyntheticOptions& options,
                                                             int64_t model_classes);
 

@@ -5,21 +5,20 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "engine/base/check.h"
 #include "engine/base/status.h"
+#include "engine/data/pixel_ops.h"
 #include "engine/data/resample.h"
+#include "engine/data/warp.h"
 
 namespace capstan {
 namespace {
 
 double Between(const RandomKey& key, uint64_t draw, double low, double high) {
   return low + (high - low) * key.UniformDouble(draw);
-}
-
-uint8_t ToPixel(float value) {
-  return static_cast<uint8_t>(std::clamp(value, 0.0f, 255.0f) + 0.5f);
 }
 
 // Copies a part of `in`; what lies outside of it is black.
@@ -46,8 +45,28 @@ absl::Status TooSmall(const Image& in, int64_t size) {
                          in.shape.width, size, size);
 }
 
-// ITU-R BT.601 luma.
-float Grey(const uint8_t* rgb) { return 0.299f * rgb[0] + 0.587f * rgb[1] + 0.114f * rgb[2]; }
+// Writes what takes the place of erased values.
+void Erase(const RandomErasingOptions& options, const RandomKey& key, const ImageShape& shape,
+           const Box& box, float* values) {
+  const auto channels = static_cast<size_t>(shape.channels);
+  std::vector<float> color(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    const double mean = options.mean[options.mean.size() == 1 ? 0 : c];
+    color[c] =
+        static_cast<float>(options.mode == ErasingMode::kConst ? mean : key.Normal(uint64_t{c}));
+  }
+  uint64_t draw = 0;
+  for (int64_t y = box.y; y < box.y + box.height; ++y) {
+    float* to = values + (y * shape.width + box.x) * shape.channels;
+    for (int64_t x = 0; x < box.width; ++x, to += channels) {
+      if (options.mode == ErasingMode::kPixel) {
+        for (size_t c = 0; c < channels; ++c) to[c] = static_cast<float>(key.Normal(draw++));
+      } else {
+        std::copy(color.begin(), color.end(), to);
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -62,7 +81,8 @@ absl::Status ResizeImage(const ResizeImageOptions& options, const RandomKey&, co
     height = scaled(in.shape.height);
     width = scaled(in.shape.width);
   }
-  Resample(in, {0, 0, in.shape.width, in.shape.height}, height, width, options.antialias, out);
+  Resample(in, {0, 0, in.shape.width, in.shape.height}, height, width,
+           {options.interpolation, options.antialias}, out);
   return absl::OkStatus();
 }
 
@@ -93,7 +113,7 @@ Box RandCropBox(const RandCropImageOptions& options, const RandomKey& key, int64
 absl::Status RandCropImage(const RandCropImageOptions& options, const RandomKey& key,
                            const Image& in, Image* out) {
   const Box box = RandCropBox(options, key, in.shape.height, in.shape.width);
-  Resample(in, box, options.size, options.size, options.antialias, out);
+  Resample(in, box, options.size, options.size, {options.interpolation, options.antialias}, out);
   return absl::OkStatus();
 }
 
@@ -144,50 +164,29 @@ absl::Status RandAffine(const RandAffineOptions& options, const RandomKey& key, 
   // A picture's point p about its centre moves to scale * rotation * shear * p + shift; each output
   // pixel looks up where it comes from: p = shear^-1 * rotation^-1 / scale * (q - shift).
   const double c = std::cos(angle) / scale, s = std::sin(angle) / scale;
-  const double xx = c + shear * s, xy = s - shear * c, yx = -s, yy = c;
-  const int64_t channels = in.shape.channels;
-  out->Reset(in.shape);
-  const auto pixel = [&](int64_t x, int64_t y, int64_t k) -> float {
-    const bool inside = x >= 0 && y >= 0 && x < in.shape.width && y < in.shape.height;
-    return inside ? in.Row(y)[x * channels + k] : 0.0f;
-  };
-  for (int64_t y = 0; y < in.shape.height; ++y) {
-    uint8_t* to = out->Row(y);
-    const double qy = static_cast<double>(y) + 0.5 - height / 2 - shift_y;
-    for (int64_t x = 0; x < in.shape.width; ++x) {
-      const double qx = static_cast<double>(x) + 0.5 - width / 2 - shift_x;
-      const double px = xx * qx + xy * qy + width / 2 - 0.5;
-      const double py = yx * qx + yy * qy + height / 2 - 0.5;
-      const double fx = std::floor(px), fy = std::floor(py);
-      const auto ix = static_cast<int64_t>(fx), iy = static_cast<int64_t>(fy);
-      const auto wx = static_cast<float>(px - fx), wy = static_cast<float>(py - fy);
-      for (int64_t k = 0; k < channels; ++k) {
-        const float top = pixel(ix, iy, k) * (1 - wx) + pixel(ix + 1, iy, k) * wx;
-        const float bottom = pixel(ix, iy + 1, k) * (1 - wx) + pixel(ix + 1, iy + 1, k) * wx;
-        *to++ = ToPixel(top * (1 - wy) + bottom * wy);
-      }
-    }
-  }
+  Affine source{.xx = c + shear * s, .xy = s - shear * c, .yx = -s, .yy = c};
+  const double x = width / 2, y = height / 2;
+  source.x0 = x - source.xx * (x + shift_x) - source.xy * (y + shift_y);
+  source.y0 = y - source.yx * (x + shift_x) - source.yy * (y + shift_y);
+  Warp(in, source, 0, out);
   return absl::OkStatus();
 }
 
 absl::Status ColorJitter(const ColorJitterOptions& options, const RandomKey& key, const Image& in,
                          Image* out) {
-  if (in.shape.channels != 3) return InvalidArgument("ColorJitter needs a picture of 3 channels");
+  *out = in;
   const auto factor = [&](uint64_t draw, double range) {
-    return static_cast<float>(Between(key, draw, 1 - range, 1 + range));
+    return Between(key, draw, std::max(0.0, 1 - range), 1 + range);
   };
-  const float brightness = factor(0, options.brightness), contrast = factor(1, options.contrast);
-  const float saturation = factor(2, options.saturation);
-  out->Reset(in.shape);
-  double sum = 0;
-  for (size_t i = 0; i < in.pixels.size(); i += 3) sum += Grey(&in.pixels[i]);
-  const auto mean = static_cast<float>(sum / static_cast<double>(in.pixels.size() / 3));
-  for (size_t i = 0; i < in.pixels.size(); i += 3) {
-    const float grey = Grey(&in.pixels[i]);
-    for (size_t c = 0; c < 3; ++c) {
-      const float saturated = grey + saturation * (static_cast<float>(in.pixels[i + c]) - grey);
-      out->pixels[i + c] = ToPixel(brightness * (mean + contrast * (saturated - mean)));
+  // The changes do not commute, so their order is drawn too.
+  std::array<int, 4> order = {0, 1, 2, 3};
+  for (uint64_t k = 4; k > 1; --k) std::swap(order[k - 1], order[key.Below(2 + k, k)]);
+  for (const int change : order) {
+    if (change == 0 && options.brightness > 0) AdjustBrightness(factor(0, options.brightness), out);
+    if (change == 1 && options.contrast > 0) AdjustContrast(factor(1, options.contrast), out);
+    if (change == 2 && options.saturation > 0) AdjustColor(factor(2, options.saturation), out);
+    if (change == 3 && options.hue > 0) {
+      AdjustHue(Between(key, 3, -options.hue, options.hue), out);
     }
   }
   return absl::OkStatus();
@@ -212,22 +211,26 @@ void NormalizeImage(const NormalizeImageOptions& options, const Image& in, float
 
 void RandomErasing(const RandomErasingOptions& options, const RandomKey& key,
                    const ImageShape& shape, float* values) {
-  if (key.UniformDouble(0) >= options.probability) return;
-  const double area = static_cast<double>(shape.height * shape.width) *
-                      Between(key, 1, options.area[0], options.area[1]);
-  // Even in the logarithm, so that r and 1 / r are as likely.
-  const double ratio =
-      std::exp(Between(key, 2, std::log(options.ratio[0]), std::log(options.ratio[1])));
-  const auto side = [](double length, int64_t limit) {
-    return std::clamp(static_cast<int64_t>(std::lround(length)), int64_t{1}, limit);
-  };
-  const int64_t width = side(std::sqrt(area * ratio), shape.width);
-  const int64_t height = side(std::sqrt(area / ratio), shape.height);
-  const auto x = static_cast<int64_t>(key.Below(3, static_cast<uint64_t>(shape.width - width + 1)));
-  const auto y =
-      static_cast<int64_t>(key.Below(4, static_cast<uint64_t>(shape.height - height + 1)));
-  for (int64_t row = y; row < y + height; ++row) {
-    std::fill_n(values + (row * shape.width + x) * shape.channels, width * shape.channels, 0.0f);
+  if (key.UniformDouble(0) >= options.epsilon) return;
+  const auto side = [](double length) { return std::max<int64_t>(1, std::llround(length)); };
+  Box box;
+  for (int64_t k = 0; k < options.attempt; ++k) {
+    const RandomKey draws = key.Mix(static_cast<uint64_t>(k));
+    const double area =
+        static_cast<double>(shape.height * shape.width) * Between(draws, 0, options.sl, options.sh);
+    const double ratio =
+        options.use_log_aspect
+            ? std::exp(Between(draws, 1, std::log(options.r1), -std::log(options.r1)))
+            : Between(draws, 1, options.r1, 1 / options.r1);
+    box.height = side(std::sqrt(area * ratio));
+    box.width = side(std::sqrt(area / ratio));
+    if (box.height >= shape.height || box.width >= shape.width) continue;
+    box.y =
+        static_cast<int64_t>(draws.Below(2, static_cast<uint64_t>(shape.height - box.height + 1)));
+    box.x =
+        static_cast<int64_t>(draws.Below(3, static_cast<uint64_t>(shape.width - box.width + 1)));
+    Erase(options, draws.Mix("values"), shape, box, values);
+    return;
   }
 }
 

@@ -33,9 +33,10 @@ Image Counting(const ImageShape& shape) {
   return image;
 }
 
-Pixels ScaledTo(const Image& in, int64_t height, int64_t width, bool antialias = false) {
+Pixels ScaledTo(const Image& in, int64_t height, int64_t width,
+                const ResampleOptions& options = {}) {
   Image out;
-  Resample(in, {0, 0, in.shape.width, in.shape.height}, height, width, antialias, &out);
+  Resample(in, {0, 0, in.shape.width, in.shape.height}, height, width, options, &out);
   return out.pixels;
 }
 
@@ -44,7 +45,7 @@ TEST(Resample, HalfPixelCentresWithoutAntialias) {
   EXPECT_EQ(ScaledTo(row, 1, 2), (Pixels{5, 25}));
   EXPECT_EQ(ScaledTo(row, 1, 6), (Pixels{0, 5, 12, 18, 25, 30}));
   EXPECT_EQ(ScaledTo(row, 1, 4), row.pixels);
-  EXPECT_EQ(ScaledTo(row, 1, 2, /*antialias=*/true), (Pixels{7, 23}));
+  EXPECT_EQ(ScaledTo(row, 1, 2, {.antialias = true}), (Pixels{7, 23}));
   const Image column = Make({1, 4, 1}, {0, 10, 20, 30});
   EXPECT_EQ(ScaledTo(column, 2, 1), (Pixels{5, 25}));
   EXPECT_EQ(ScaledTo(column, 6, 1), (Pixels{0, 5, 12, 18, 25, 30}));
@@ -53,18 +54,42 @@ TEST(Resample, HalfPixelCentresWithoutAntialias) {
 TEST(Resample, EveryShapeOfFlatColorStaysFlat) {
   for (const auto& [height, width] : {std::pair(1, 1), {1, 2000}, {2000, 2}, {7, 5}}) {
     for (const bool antialias : {false, true}) {
-      const Image flat =
-          Make({3, height, width}, Pixels(static_cast<size_t>(3 * height * width), 200));
-      const Pixels out = ScaledTo(flat, 32, 20, antialias);
-      EXPECT_EQ(out, Pixels(3 * 32 * 20, 200)) << height << "x" << width;
+      for (size_t how = 0; how < EnumNamesOf(Interpolation{}).size(); ++how) {
+        const Image flat =
+            Make({3, height, width}, Pixels(static_cast<size_t>(3 * height * width), 200));
+        const Pixels out = ScaledTo(flat, 32, 20, {static_cast<Interpolation>(how), antialias});
+        EXPECT_EQ(out, Pixels(3 * 32 * 20, 200)) << height << "x" << width << " way " << how;
+      }
     }
+  }
+}
+
+TEST(Resample, Interpolations) {
+  const Image row = Make({1, 1, 4}, {0, 10, 20, 30});
+  EXPECT_EQ(ScaledTo(row, 1, 2, {Interpolation::kNearest}), (Pixels{10, 30}));
+  EXPECT_EQ(ScaledTo(row, 1, 8, {Interpolation::kNearest}), (Pixels{0, 0, 10, 10, 20, 20, 30, 30}));
+  // Each output pixel covers 4/3 of the input's: (0 + 10 / 3) / (4/3) and so on.
+  EXPECT_EQ(ScaledTo(row, 1, 3, {Interpolation::kArea}), (Pixels{3, 15, 28}));
+  EXPECT_EQ(ScaledTo(row, 1, 6, {Interpolation::kArea}), (Pixels{0, 5, 12, 18, 25, 30}));
+  const Image edge = Make({1, 1, 6}, {64, 64, 64, 192, 192, 192});
+  const Pixels cubic = ScaledTo(edge, 1, 12, {Interpolation::kBicubic});
+  // The pixel at 2.25: 64 + 128 * (weights of 192: w(0.75) + w(1.75)), a = -0.75.
+  EXPECT_EQ(cubic[5], 64 + std::lround(128 * 0.2265625));
+  EXPECT_EQ(ScaledTo(edge, 1, 6, {Interpolation::kBicubic}), edge.pixels);
+  EXPECT_EQ(ScaledTo(edge, 1, 6, {Interpolation::kLanczos}), edge.pixels);
+  // Overshoot is cut to the range of pixels.
+  const Image sharp = Make({1, 1, 4}, {0, 0, 255, 255});
+  for (const Interpolation how : {Interpolation::kBicubic, Interpolation::kLanczos}) {
+    const Pixels out = ScaledTo(sharp, 1, 16, {how});
+    for (size_t x = 0; x < 8; ++x) EXPECT_LT(out[x], 128);
+    for (size_t x = 8; x < 16; ++x) EXPECT_GT(out[x], 127);
   }
 }
 
 TEST(Resample, ReadsTheRegionOnly) {
   const Image image = Counting({3, 4, 5});
   Image out;
-  Resample(image, {1, 2, 3, 2}, 2, 3, false, &out);
+  Resample(image, {1, 2, 3, 2}, 2, 3, {}, &out);
   EXPECT_EQ(out.pixels,
             (Pixels{33, 34, 35, 36, 37, 38, 39, 40, 41, 48, 49, 50, 51, 52, 53, 54, 55, 56}));
 }
@@ -171,21 +196,61 @@ TEST(Transforms, NormalizeUsesEachChannelsConstants) {
 TEST(Transforms, ColorJitterWithoutRangesIsTheIdentity) {
   Image out;
   const Image image = Counting({3, 5, 7});
-  ASSERT_TRUE(
-      ColorJitter({.brightness = 0, .contrast = 0, .saturation = 0}, kAnyKey, image, &out).ok());
+  ASSERT_TRUE(ColorJitter({}, kAnyKey, image, &out).ok());
   EXPECT_EQ(out.pixels, image.pixels);
 }
 
-TEST(Transforms, ErasingClearsOneRectangleOfTheGivenArea) {
-  const ImageShape shape{2, 20, 30};
-  for (uint64_t k = 0; k < 100; ++k) {
-    std::vector<float> values(static_cast<size_t>(shape.count()), 1.0f);
-    RandomErasing({.probability = 1}, RandomKey(k), shape, values.data());
-    const double erased = static_cast<double>(std::count(values.begin(), values.end(), 0.0f)) /
-                          static_cast<double>(shape.count());
-    EXPECT_GT(erased, 0.01);
-    EXPECT_LT(erased, 0.45);
+TEST(Transforms, ColorJitterStaysInItsRange) {
+  // Grey pixels keep their color, whatever the saturation and the hue.
+  const Image grey = Make({3, 1, 2}, {100, 100, 100, 50, 50, 50});
+  double least = 2, most = 0;
+  for (uint64_t k = 0; k < 300; ++k) {
+    Image out;
+    const ColorJitterOptions options{.brightness = 0.5, .saturation = 0.9, .hue = 0.5};
+    ASSERT_TRUE(ColorJitter(options, RandomKey(k), grey, &out).ok());
+    EXPECT_EQ(out.pixels[0], out.pixels[2]);
+    least = std::min(least, out.pixels[0] / 100.0);
+    most = std::max(most, out.pixels[0] / 100.0);
   }
+  EXPECT_NEAR(least, 0.5, 0.02);
+  EXPECT_NEAR(most, 1.5, 0.02);
+}
+
+TEST(Transforms, ErasingOverwritesOneRectangleOfTheGivenArea) {
+  const ImageShape shape{2, 20, 30};
+  for (const bool log_aspect : {false, true}) {
+    for (uint64_t k = 0; k < 100; ++k) {
+      std::vector<float> values(static_cast<size_t>(shape.count()), 1.0f);
+      const RandomErasingOptions options{
+          .epsilon = 1, .sl = 0.1, .sh = 0.2, .mean = {5, 7}, .use_log_aspect = log_aspect};
+      RandomErasing(options, RandomKey(k), shape, values.data());
+      const double erased = static_cast<double>(std::count(values.begin(), values.end(), 7.0f)) /
+                            static_cast<double>(shape.height * shape.width);
+      EXPECT_GT(erased, 0.08);
+      EXPECT_LT(erased, 0.22);
+      EXPECT_EQ(std::count(values.begin(), values.end(), 7.0f),
+                std::count(values.begin(), values.end(), 5.0f));
+    }
+  }
+}
+
+TEST(Transforms, ErasingModes) {
+  const ImageShape shape{3, 16, 16};
+  for (const ErasingMode mode : {ErasingMode::kRand, ErasingMode::kPixel}) {
+    std::vector<float> values(static_cast<size_t>(shape.count()), 1000.0f);
+    RandomErasing({.epsilon = 1, .sl = 0.3, .sh = 0.3, .mode = mode}, kAnyKey, shape,
+                  values.data());
+    std::set<float> written(values.begin(), values.end());
+    written.erase(1000.0f);
+    const auto erased =
+        values.size() - static_cast<size_t>(std::count(values.begin(), values.end(), 1000.0f));
+    EXPECT_EQ(written.size(), mode == ErasingMode::kRand ? 3 : erased);
+  }
+  // Never, and no rectangle that is smaller than the picture.
+  std::vector<float> values(static_cast<size_t>(shape.count()), 1.0f);
+  RandomErasing({.epsilon = 0}, kAnyKey, shape, values.data());
+  RandomErasing({.epsilon = 1, .sl = 1, .sh = 1}, kAnyKey, shape, values.data());
+  EXPECT_EQ(std::count(values.begin(), values.end(), 1.0f), shape.count());
 }
 
 template <typename Options>
@@ -197,39 +262,89 @@ const Section kDecode = Step("DecodeImage", DecodeImageOptions{});
 const Section kNormalize = Step("NormalizeImage", NormalizeImageOptions{});
 const Section kCrop = Step("CropImage", CropImageOptions{.size = 20});
 
+// "2: what is wrong", or "".
 std::string Fault(const std::vector<Section>& list,
                   std::optional<ImageShape> generated = std::nullopt) {
-  const auto shape = CheckTransforms(list, generated);
-  return shape.ok() ? "" : MessageOf(shape.status());
+  const auto fault = FindTransformFault(list, generated);
+  return fault.has_value() ? fmt::format("{}: {}", fault->step, fault->problem) : "";
+}
+
+ImageShape OutputOf(const std::vector<Section>& list,
+                    std::optional<ImageShape> generated = std::nullopt) {
+  const auto pipeline = ImagePipeline::Create(list, generated);
+  CHECK_OK(pipeline);
+  return pipeline->output();
 }
 
 TEST(Pipeline, GivesTheShapeBeforeAnythingIsRead) {
-  const auto shape = CheckTransforms(std::vector<Section>{
-      kDecode, Step("ResizeImage", ResizeImageOptions{.resize_short = 256}),
-      Step("CropImage", CropImageOptions{}), kNormalize, Step("ToCHWImage", NoAttrs{})});
-  ASSERT_TRUE(shape.ok()) << MessageOf(shape.status());
-  EXPECT_EQ(*shape, (ImageShape{3, 224, 224}));
-  EXPECT_EQ(*CheckTransforms({}, ImageShape{1, 28, 28}), (ImageShape{1, 28, 28}));
+  EXPECT_EQ(
+      OutputOf({kDecode, Step("ResizeImage", ResizeImageOptions{.resize_short = 256}),
+                Step("CropImage", CropImageOptions{}), kNormalize, Step("ToCHWImage", NoAttrs{})}),
+      (ImageShape{3, 224, 224}));
+  EXPECT_EQ(OutputOf({}, ImageShape{1, 28, 28}), (ImageShape{1, 28, 28}));
 }
 
-TEST(Pipeline, NamesWhatIsWrongWithAList) {
-  EXPECT_EQ(Fault({}), "transforms: DecodeImage is missing");
-  EXPECT_NE(Fault({kCrop, kNormalize}).find("DecodeImage is missing"), std::string::npos);
-  EXPECT_EQ(Fault({kDecode, kCrop}), "transforms: NormalizeImage is missing");
-  EXPECT_NE(Fault({kDecode, kCrop, kDecode}).find("must come first"), std::string::npos);
-  EXPECT_NE(Fault({kDecode, kNormalize, kCrop}).find("before NormalizeImage"), std::string::npos);
-  EXPECT_NE(Fault({kDecode, Step("RandomErasing", RandomErasingOptions{})}).find("after Normalize"),
-            std::string::npos);
-  EXPECT_NE(Fault({kDecode, kNormalize}).find("add one that fixes it"), std::string::npos);
+TEST(Pipeline, NamesTheStepAtFaultAndTheMissingOne) {
+  const Section to_chw = Step("ToCHWImage", NoAttrs{});
+  const Section erase = Step("RandomErasing", RandomErasingOptions{});
+  const auto normalize = [](const std::string& order) {
+    return Step("NormalizeImage", NormalizeImageOptions{.order = order});
+  };
+  EXPECT_EQ(Fault({kDecode, kCrop, kNormalize, to_chw, erase}), "");
+  EXPECT_EQ(Fault({kDecode, kCrop, to_chw, normalize("chw"), erase}), "");
+  EXPECT_EQ(Fault({kDecode, kCrop, normalize("hwc")}), "");
+
+  EXPECT_EQ(Fault({}), "0: DecodeImage is missing; it must come first");
+  EXPECT_EQ(Fault({kCrop, kNormalize}),
+            "0: works on a picture, but DecodeImage is missing; it must come first");
+  EXPECT_EQ(Fault({kDecode, kCrop, kDecode}), "2: must come first, and once");
+  EXPECT_EQ(Fault({kDecode, kNormalize, kCrop}),
+            "2: works on 8-bit pixels, but they are floats since NormalizeImage (transforms[1]); "
+            "move it before");
+  EXPECT_EQ(Fault({kDecode, to_chw, kCrop, kNormalize}),
+            "2: works on HWC, but the picture is CHW since ToCHWImage (transforms[1]); move it "
+            "before");
+  EXPECT_EQ(Fault({Step("DecodeImage", DecodeImageOptions{.channel_first = true}), kCrop}),
+            "1: works on HWC, but the picture is CHW since DecodeImage (transforms[0]) "
+            "{channel_first: true}; move it before");
+  EXPECT_EQ(Fault({kDecode, kCrop, to_chw, kNormalize, to_chw}),
+            "4: the picture is CHW already, since ToCHWImage (transforms[2]); remove one of the "
+            "two");
+  EXPECT_EQ(Fault({kDecode, kCrop, normalize("chw"), to_chw}),
+            "2: order: chw, but the pixels are HWC here, for ToCHWImage is missing before it; use "
+            "order: hwc or leave it out");
+  EXPECT_EQ(Fault({kDecode, kCrop, to_chw, normalize("hwc")}),
+            "3: order: hwc, but the pixels are CHW since ToCHWImage (transforms[2]); use order: "
+            "chw or leave it out");
+  EXPECT_EQ(Fault({kDecode, erase}), "1: works on floats, but NormalizeImage is missing before it");
+  EXPECT_EQ(Fault({kDecode, kCrop}),
+            "2: the list ends with 8-bit pixels: NormalizeImage is missing");
+  EXPECT_EQ(
+      Fault({kDecode, Step("ResizeImage", ResizeImageOptions{.resize_short = 8}), kNormalize}),
+      "3: pictures of different sizes cannot make a batch: ResizeImage (transforms[1]) "
+      "{resize_short: ...} leaves the size open, and a step that fixes it is missing: "
+      "CropImage, RandCropImage, RandCropPad, or ResizeImage with `size`");
+}
+
+TEST(Pipeline, NamesWhatIsWrongWithOptions) {
   EXPECT_NE(Fault({kDecode, Step("ResizeImage", ResizeImageOptions{})}).find("either"),
             std::string::npos);
-  EXPECT_NE(Fault({kDecode, kCrop, Step("CropImage", CropImageOptions{.size = 21}), kNormalize})
-                .find("in transforms[2], CropImage"),
+  EXPECT_EQ(Fault({kDecode, kCrop, Step("CropImage", CropImageOptions{.size = 21}), kNormalize}),
+            "2: size 21 is larger than the picture, 20x20");
+  EXPECT_EQ(Fault({kDecode, Step("Blur", NoAttrs{})}), "1: no transform is 'Blur'");
+  EXPECT_EQ(Fault({kNormalize}, ImageShape{1, 8, 8}), "0: mean: 3 numbers for 1 channel(s)");
+  EXPECT_EQ(Fault({kDecode, Step("NormalizeImage", NormalizeImageOptions{.channel_num = 4})}),
+            "1: channel_num: 4, but the pictures have 3 channel(s)");
+  EXPECT_NE(Fault({kDecode, Step("ColorJitter", ColorJitterOptions{})}).find("changes nothing"),
             std::string::npos);
-  EXPECT_NE(Fault({kDecode, Step("Blur", NoAttrs{})}).find("no transform is 'Blur'"),
+  EXPECT_NE(Fault({kDecode, kCrop, kNormalize,
+                   Step("RandomErasing", RandomErasingOptions{.sl = 0.5, .sh = 0.4})})
+                .find("sl 0.5 is more than sh 0.4"),
             std::string::npos);
-  EXPECT_NE(Fault({kNormalize}, ImageShape{1, 8, 8}).find("mean: 3 numbers for 1 channel"),
-            std::string::npos);
+  EXPECT_EQ(
+      MessageOf(ImagePipeline::Create(std::vector<Section>{kDecode, kNormalize, kCrop}).status())
+          .substr(0, 26),
+      "transforms[2], CropImage: ");
 }
 
 TEST(Pipeline, EveryChoiceHasADescription) {
@@ -237,6 +352,19 @@ TEST(Pipeline, EveryChoiceHasADescription) {
     EXPECT_GT(std::string(choice.doc).size(), 10u) << choice.name;
     EXPECT_EQ(choice.options->kind, Kind::kStruct);
   }
+}
+
+TEST(Pipeline, FixedStepsEndAtTheFirstThatDraws) {
+  const auto pipeline = ImagePipeline::Create(
+      std::vector<Section>{kDecode, Step("ResizeImage", ResizeImageOptions{.size = 30}), kCrop,
+                           Step("RandCropPad", RandCropPadOptions{.size = 10, .padding = 0}),
+                           Step("CropImage", CropImageOptions{.size = 4}), kNormalize});
+  ASSERT_TRUE(pipeline.ok()) << MessageOf(pipeline.status());
+  Image image = Counting({3, 7, 9}), scratch;
+  ASSERT_TRUE(pipeline->TransformFixed(&image, &scratch).ok());
+  EXPECT_EQ(image.shape, (ImageShape{3, 20, 20}));
+  ASSERT_TRUE(pipeline->TransformRandom(kAnyKey, &image, &scratch).ok());
+  EXPECT_EQ(image.shape, (ImageShape{3, 4, 4}));
 }
 
 TEST(Pipeline, BgrSwapsTheChannelsThatNormalizationSees) {
@@ -247,7 +375,7 @@ TEST(Pipeline, BgrSwapsTheChannelsThatNormalizationSees) {
       ImageShape{3, 1, 1});
   ASSERT_TRUE(pipeline.ok()) << MessageOf(pipeline.status());
   Image image = Make({3, 1, 1}, {1, 2, 3}), scratch;
-  ASSERT_TRUE(pipeline->TransformPixels(kAnyKey, &image, &scratch).ok());
+  ASSERT_TRUE(pipeline->TransformFixed(&image, &scratch).ok());
   float values[3];
   pipeline->WriteValues(kAnyKey, image, values);
   EXPECT_EQ(values[0], 3);

@@ -33,16 +33,39 @@ absl::StatusOr<std::vector<Shape>> BatchShapes(const SamplerOptions& options,
 
 }  // namespace
 
+absl::Status CheckTransforms(const JobSpec& job) {
+  Diagnostics diagnostics;
+  const auto check = [&](const DatasetSpec& set, const std::string& path) -> absl::Status {
+    ASSIGN_OR_RETURN(const std::optional<ImageShape> generated, GeneratedShape(set.choice),
+                     "while reading {}", job.Where(path));
+    const std::optional<TransformFault> fault = FindTransformFault(set.transforms, generated);
+    if (!fault.has_value()) return absl::OkStatus();
+    std::string at = path + ".transforms";
+    if (fault->step < set.transforms.size()) {
+      at += fmt::format(".{}.{}", fault->step, set.transforms[fault->step].name);
+    }
+    diagnostics.Add(job.sources.Find(at), at, fault->problem);
+    return absl::OkStatus();
+  };
+  if (job.dataset.train.has_value()) {
+    RETURN_IF_ERROR(check(*job.dataset.train, "dataset.train"));
+  }
+  if (job.dataset.eval.has_value()) {
+    RETURN_IF_ERROR(check(*job.dataset.eval, "dataset.eval"));
+  }
+  return diagnostics.ToStatus();
+}
+
 absl::StatusOr<std::shared_ptr<const ImageSource>> OpenImages(const DatasetSpec& spec,
                                                               int64_t classes) {
+  ASSIGN_OR_RETURN(const std::optional<ImageShape> generated, GeneratedShape(spec.choice));
+  ASSIGN_OR_RETURN(ImagePipeline pipeline, ImagePipeline::Create(spec.transforms, generated));
   absl::StatusOr<std::unique_ptr<ImageDataset>> opened = OpenImageDataset(spec.choice, classes);
   // What is wrong in a data set is no fault of the job.
   if (absl::IsInvalidArgument(opened.status())) {
     return WithCode(opened.status(), absl::StatusCode::kDataLoss);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<ImageDataset> set, std::move(opened));
-  ASSIGN_OR_RETURN(ImagePipeline pipeline,
-                   ImagePipeline::Create(spec.transforms, set->fixed_shape()));
   ASSIGN_OR_RETURN(
       std::unique_ptr<ImageSource> source,
       ImageSource::Create(std::move(set), std::move(pipeline), CacheOf(spec.loader.cache)));

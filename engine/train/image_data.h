@@ -12,6 +12,9 @@
 
 namespace capstan {
 
+// What is wrong with the lists of transforms, each at its place in the job. Reads no data.
+absl::Status CheckTransforms(const JobSpec& job);
+
 // Opens and checks a data set; class ids must stay below `classes`.
 absl::StatusOr<std::shared_ptr<const ImageSource>> OpenImages(const DatasetSpec& spec,
                                                               int64_t classes);

@@ -314,6 +314,7 @@ void Trainer::Report() {
 
 absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTables& tables) {
   RETURN_IF_ERROR(CheckSupported(job));
+  RETURN_IF_ERROR(CheckTransforms(job));
   TrainingSetup setup;
   setup.request.model = job.model.choice;
   setup.request.frozen = job.model.freeze;

@@ -202,6 +202,33 @@ TEST(Images, ResizeHasHalfPixelCentresAndNoAntialias) {  // IMG-05
   }
 }
 
+TEST(Images, TransformsAreCheckedBeforeAnythingIsRead) {
+  const JobFolder job("order");  // the lists do not exist
+  const std::string text = job.Classification(3);
+  const auto run = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    for (size_t at = 0; (at = changed.find(from, at)) != std::string::npos; at += to.size()) {
+      changed.replace(at, from.size(), to);
+    }
+    job.Write("job.yaml", changed);
+    const Outcome out = job.Run("train");
+    EXPECT_EQ(out.status, 2) << out.output;
+    return out.output;
+  };
+  // Both lists at once, each at its line.
+  const std::string swapped = run("- ResizeImage: {size: 8}\n      - NormalizeImage: {}",
+                                  "- NormalizeImage: {}\n      - ResizeImage: {size: 8}");
+  const std::string problem =
+      ".transforms.2.ResizeImage: works on 8-bit pixels, but they are floats since NormalizeImage "
+      "(transforms[1]); move it before";
+  EXPECT_THAT(swapped, HasSubstr("job.yaml:12:9: dataset.train" + problem));
+  EXPECT_THAT(swapped, HasSubstr("job.yaml:21:9: dataset.eval" + problem));
+  EXPECT_THAT(run("      - NormalizeImage: {}\n", ""),
+              HasSubstr("the list ends with 8-bit pixels: NormalizeImage is missing"));
+  EXPECT_THAT(run("{size: 8}", "{resize_short: 8}"),
+              HasSubstr("pictures of different sizes cannot make a batch"));
+}
+
 TEST(Images, ChannelZeroIsRedAndHasItsOwnConstants) {  // IMG-05
   const Rgb red = At(Predicted("red.jpg", ScaledTo(4)), 0, 0);
   ExpectNear(red, {254, 0, 0}, 1);
@@ -221,7 +248,9 @@ TEST(Images, ExtremeShapes) {  // IMG-06
       {Step("DecodeImage", DecodeImageOptions{}),
        Step("RandCropImage", RandCropImageOptions{.size = 32}),
        Step("RandFlipImage", RandFlipImageOptions{}), Step("RandAffine", RandAffineOptions{}),
-       Step("ColorJitter", ColorJitterOptions{}), Step("NormalizeImage", NormalizeImageOptions{}),
+       Step("ColorJitter", ColorJitterOptions{.contrast = 0.4, .hue = 0.2}),
+       Step("RandAugment", RandAugmentOptions{.num_layers = 4, .magnitude = 10}),
+       Step("AutoAugment", NoAttrs{}), Step("NormalizeImage", NormalizeImageOptions{}),
        Step("RandomErasing", RandomErasingOptions{})});
   for (const std::string name : {"one.png", "wide.png", "tall.png"}) {
     const JobFolder folder("extreme");
