@@ -31,8 +31,13 @@ struct ModelSpec {
   static constexpr auto Fields() {
     return std::array{
         SectionField<&ModelSpec::choice>("name", "model", "the model; its options are keys here"),
-        Field<&ModelSpec::pretrained>("pretrained", "weights file to start from"),
-        Field<&ModelSpec::freeze>("freeze", "scope patterns whose parameters are not trained")};
+        Field<&ModelSpec::pretrained>("pretrained",
+                                      "weights file to start from: safetensors, .pth of PyTorch, "
+                                      ".pdparams of PaddlePaddle; another head is left out"),
+        Field<&ModelSpec::freeze>("freeze",
+                                  "names or parts of names (layer1, *.bn1), * and ? allowed, of "
+                                  "parameters that are not trained; norms inside still gather "
+                                  "running statistics")};
   }
 };
 

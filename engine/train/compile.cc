@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/base/status.h"
+#include "engine/base/text.h"
 #include "engine/train/loss_options.h"
 
 namespace capstan {
@@ -41,25 +42,45 @@ absl::StatusOr<Program> BuildProgram(ProgramKind kind, const Shape& batch,
   }
   RETURN_IF_ERROR(b.status(), "while building model '{}' for batches of {}", model.name,
                   program.shapes);
-  if (!b.training()) program.graph.AddOutput("logits", logits);
+  if (!b.training()) {
+    program.graph.AddOutput("logits", logits);
+    for (const std::string& scope : request.keep) {
+      const NodeId node = LastNodeIn(program.graph, scope);
+      if (node == kNoNode) return InvalidArgument("the model has no scope '{}'", scope);
+      program.graph.AddOutput(scope, program.graph.node(node).outputs[0]);
+    }
+  }
   program.graph.Compact();
   return program;
 }
 
-// Names of parameters that a `freeze` pattern matches: a whole name, a part of the path
-// ("layer1"), or with `*` and `?`.
+// Names of parameters that a `freeze` pattern matches: a whole name or a part of the path
+// ("layer1", "layer1/0"), with `*` and `?` where wanted.
 absl::StatusOr<std::vector<std::string>> FrozenParams(const Module& module,
                                                       const std::vector<std::string>& patterns) {
   std::vector<std::string> frozen;
   for (const std::string& pattern : patterns) {
+    std::string whole = pattern;
+    std::replace(whole.begin(), whole.end(), '/', '.');
+    const std::string inside = whole + ".*";
     const size_t before = frozen.size();
     for (const GraphInput& in : module.programs[0].graph.inputs()) {
       if (in.kind != InputKind::kParam) continue;
-      const bool inside = in.name.starts_with(pattern + ".");
-      if (inside || fnmatch(pattern.c_str(), in.name.c_str(), 0) == 0) frozen.push_back(in.name);
+      if (fnmatch(whole.c_str(), in.name.c_str(), 0) == 0 ||
+          fnmatch(inside.c_str(), in.name.c_str(), 0) == 0) {
+        frozen.push_back(in.name);
+      }
     }
     if (frozen.size() == before) {
-      return InvalidArgument("model.freeze: '{}' matches no parameter", pattern);
+      std::vector<std::string> names;
+      for (const GraphInput& in : module.programs[0].graph.inputs()) {
+        if (in.kind == InputKind::kParam) names.push_back(in.name);
+      }
+      const std::string nearest = Nearest(whole, names);
+      return InvalidArgument(
+          "model.freeze: '{}' matches no parameter{}; `explain --show "
+          "parameters` lists them",
+          pattern, nearest.empty() ? "" : " (did you mean " + nearest + "?)");
     }
   }
   return frozen;
@@ -77,6 +98,19 @@ std::string ShapesText(const Shape& shape) {
   std::string text;
   for (int i = 0; i < shape.ndim(); ++i) text += (i > 0 ? "x" : "") + std::to_string(shape[i]);
   return text;
+}
+
+NodeId LastNodeIn(const Graph& graph, std::string_view scope) {
+  NodeId last = kNoNode;
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes().size()); ++id) {
+    const std::string_view at = graph.node(id).scope;
+    const bool inside = at.size() > scope.size() && at[scope.size()] == '/';
+    if (graph.node(id).op != nullptr && at.starts_with(scope) &&
+        (at.size() == scope.size() || inside)) {
+      last = id;
+    }
+  }
+  return last;
 }
 
 absl::StatusOr<Module> BuildModule(const CompileRequest& request, const EngineTables& tables) {

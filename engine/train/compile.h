@@ -40,11 +40,17 @@ struct CompileRequest {
   std::vector<std::string> frozen;  // patterns of parameter names
   std::vector<Shape> train_batches;
   std::vector<Shape> evaluate_batches;
+  // Scopes whose results the evaluate programs give as outputs of these names, beside `logits`.
+  std::vector<std::string> keep;
   DType dtype = DType::kF32;
 };
 
 // "8x3x32x32": how a program's shape bucket is named.
 std::string ShapesText(const Shape& shape);
+
+// The node that makes the result of a part of the model: the last one in this scope or inside it;
+// kNoNode where there is no such scope.
+NodeId LastNodeIn(const Graph& graph, std::string_view scope);
 
 // The logical graphs, before any pass. Errors name the part of the model at fault.
 absl::StatusOr<Module> BuildModule(const CompileRequest& request, const EngineTables& tables);

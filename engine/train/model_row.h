@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/base/reflect.h"
 #include "engine/ir/builder.h"
+#include "engine/weights/weight_names.h"
 
 namespace capstan {
 
@@ -21,6 +23,8 @@ struct ModelRow {
   ValueId (*build)(Builder& b, ValueId image, const AnyStruct& options) = nullptr;
   // The number of classes, for checks against the data.
   int64_t (*classes)(const AnyStruct& options) = nullptr;
+  // The families of weights files that fit. Null: files with the model's own names alone.
+  std::vector<WeightNames> (*weight_names)() = nullptr;
 };
 
 }  // namespace capstan

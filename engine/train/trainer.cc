@@ -13,6 +13,7 @@
 #include "engine/train/metrics.h"
 #include "engine/train/model_state.h"
 #include "engine/train/optimizer_options.h"
+#include "engine/train/pretrained.h"
 
 namespace capstan {
 namespace {
@@ -45,7 +46,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const JobSpec& job,
                                                       options.session, options.device));
   RETURN_IF_ERROR(
       InitializeState(trainer->session_->executor(), static_cast<uint64_t>(job.train.seed)));
-  RETURN_IF_ERROR(trainer->OpenCheckpoints());
+  ASSIGN_OR_RETURN(const bool resumed, trainer->OpenCheckpoints());
+  if (!resumed) RETURN_IF_ERROR(trainer->OpenPretrained());
   RETURN_IF_ERROR(trainer->OpenTrainLoader());
   return trainer;
 }
@@ -59,28 +61,47 @@ absl::Status Trainer::OpenData() {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::OpenCheckpoints() {
+absl::StatusOr<bool> Trainer::OpenCheckpoints() {
   ASSIGN_OR_RETURN(store_, CheckpointStore::Create(
                                {.output_dir = job_.output_dir, .keep = job_.checkpoint.keep}));
   for (const std::string& note : store_->notes()) options_.log->Info(note);
-  if (job_.checkpoint.resume == "none") return absl::OkStatus();
+  if (job_.checkpoint.resume == "none") return false;
   if (job_.checkpoint.resume != "auto") {
     ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::Open(job_.checkpoint.resume),
                      "while resuming (checkpoint.resume)");
-    return Restore(reader);
+    RETURN_IF_ERROR(Restore(reader));
+    return true;
   }
   ASSIGN_OR_RETURN(const NewestCheckpoint newest, store_->OpenNewest(),
                    "while resuming; `checkpoint.resume: none` starts anew");
   for (const std::string& why : newest.passed_over) options_.log->Warning(why);
-  return newest.reader.has_value() ? Restore(*newest.reader) : absl::OkStatus();
+  if (!newest.reader.has_value()) return false;
+  RETURN_IF_ERROR(Restore(*newest.reader));
+  return true;
+}
+
+absl::Status Trainer::OpenPretrained() {
+  if (!job_.model.pretrained.has_value()) return absl::OkStatus();
+  const ModelRow* model = FindModel(tables_.models, job_.model.choice.name);
+  CHECK(model != nullptr) << "the job reader lets only known models pass";
+  ASSIGN_OR_RETURN(const PretrainedReport report,
+                   LoadPretrained(session_->executor(), *model, *job_.model.pretrained),
+                   "while reading model.pretrained ({})", job_.Where("model.pretrained"));
+  options_.log->Info(fmt::format("pretrained: {} of {} tensors from {}", report.loaded,
+                                 report.wanted, report.source));
+  for (const std::string& problem : report.problems) {
+    options_.log->Warning("pretrained: " + problem);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::Restore(const CheckpointReader& reader) {
+  const TrainingState& saved = reader.state();
+  // First, since it names the key that must not have changed; RestoreState can only name tensors.
+  RETURN_IF_ERROR(CompareJobs(saved));
   for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
     RETURN_IF_ERROR(RestoreState(session_->executor(), group, reader), "while resuming");
   }
-  const TrainingState& saved = reader.state();
-  RETURN_IF_ERROR(CompareJobs(saved));
   state_.iteration = saved.iteration;
   state_.updates = saved.updates;
   state_.epoch = saved.epoch;
@@ -348,7 +369,6 @@ absl::Status CheckSupported(const JobSpec& job) {
     diagnostics.Add(job.sources.Find(path), path, "not supported yet; " + instead);
   };
   refuse(job.amp.level != AmpSpec::Level::kOff, "amp.level", "use `off`");
-  refuse(job.model.pretrained.has_value(), "model.pretrained", "leave it out");
   refuse(job.train.ema.has_value(), "train.ema", "leave it out");
   refuse(job.device == JobSpec::Device::kCuda, "device", "use `cpu` or `auto`");
   const HybridSpec& h = job.hybrid_configs;

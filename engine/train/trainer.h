@@ -45,7 +45,8 @@ struct TrainingSetup {
 
 class Trainer {
  public:
-  // Opens the data, compiles, and resumes as `checkpoint.resume` says. `tables` outlives it.
+  // Opens the data, compiles, and resumes as `checkpoint.resume` says, or begins with
+  // `model.pretrained`. `tables` outlives it.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const JobSpec& job,
                                                          const EngineTables& tables,
                                                          const TrainerOptions& options);
@@ -74,7 +75,9 @@ class Trainer {
   Trainer(const JobSpec& job, const EngineTables& tables, const TrainerOptions& options);
 
   absl::Status OpenData();
-  absl::Status OpenCheckpoints();
+  // Whether it resumed from one.
+  absl::StatusOr<bool> OpenCheckpoints();
+  absl::Status OpenPretrained();
   absl::Status Restore(const CheckpointReader& reader);
   // Logs what changed in the job since a checkpoint; an error where it may not change.
   absl::Status CompareJobs(const TrainingState& saved) const;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ops/add/add.h"
 #include "ops/bias_add/bias_add.h"
@@ -128,12 +129,18 @@ ValueId Build(Builder& b, ValueId image, const AnyStruct& options) {
 }
 
 template <const ResNetDepth& kDepth>
+std::vector<WeightNames> Names() {
+  return ResNetWeightNames(kDepth);
+}
+
+template <const ResNetDepth& kDepth>
 ModelRow Row(const char* name, const char* doc) {
   return {.name = name,
           .doc = doc,
           .options = &TypeOf<ResNetOptions>(),
           .build = Build<kDepth>,
-          .classes = [](const AnyStruct& options) { return options.As<ResNetOptions>().classes; }};
+          .classes = [](const AnyStruct& options) { return options.As<ResNetOptions>().classes; },
+          .weight_names = Names<kDepth>};
 }
 
 }  // namespace
@@ -152,6 +159,36 @@ ValueId ResNet(Builder& b, ValueId image, const ResNetDepth& depth, const ResNet
   x = Flatten(b, GlobalAvgPool(b, x));
   x = Dropout(b, x, options.dropout);
   return Linear(b, "fc", x, options.classes);
+}
+
+std::vector<WeightNames> ResNetWeightNames(const ResNetDepth& depth) {
+  const WeightNames torchvision = {.family = "torchvision", .ignored = {"num_batches_tracked"}};
+  const WeightNames paddle = {.family = "paddle.vision",
+                              .leaves = {{"_mean", "running_mean"}, {"_variance", "running_var"}},
+                              .transposed = {"fc.weight"}};
+  // PaddleClas counts blocks through all stages and convolutions from 0.
+  WeightNames clas = paddle;
+  clas.family = "PaddleClas";
+  const auto add = [&](const std::string& theirs, const std::string& conv,
+                       const std::string& norm) {
+    clas.modules.push_back({theirs + ".conv", conv});
+    clas.modules.push_back({theirs + ".bn", norm});
+  };
+  add("stem.0", "conv1", "bn1");
+  int64_t count = 0;
+  for (size_t stage = 0; stage < depth.blocks.size(); ++stage) {
+    for (int64_t block = 0; block < depth.blocks[stage]; ++block, ++count) {
+      const std::string theirs = "blocks." + std::to_string(count) + ".";
+      const std::string ours =
+          "layer" + std::to_string(stage + 1) + "." + std::to_string(block) + ".";
+      for (int conv = 0; conv < (depth.bottleneck ? 3 : 2); ++conv) {
+        const std::string number = std::to_string(conv + 1);
+        add(theirs + "conv" + std::to_string(conv), ours + "conv" + number, ours + "bn" + number);
+      }
+      add(theirs + "short", ours + "downsample.0", ours + "downsample.1");
+    }
+  }
+  return {torchvision, paddle, std::move(clas)};
 }
 
 std::vector<ModelRow> ResNetModels() {

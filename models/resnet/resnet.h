@@ -13,6 +13,7 @@
 
 #include "engine/ir/builder.h"
 #include "engine/train/model_row.h"
+#include "engine/weights/weight_names.h"
 #include "ops/batch_norm/batch_norm.h"
 
 namespace capstan {
@@ -75,6 +76,9 @@ inline constexpr ResNetDepth kResNet152 = {true, {3, 8, 36, 3}};
 // image [n, in_channels, h, w] -> logits [n, classes]. Any h and w; the last stage sees 1/32 of
 // them (1/8 with the small stem), rounded up. Errors stay in b.status().
 ValueId ResNet(Builder& b, ValueId image, const ResNetDepth& depth, const ResNetOptions& options);
+
+// Names in weights files of torchvision, paddle.vision and PaddleClas.
+std::vector<WeightNames> ResNetWeightNames(const ResNetDepth& depth);
 
 // "resnet18" to "resnet152".
 std::vector<ModelRow> ResNetModels();

@@ -179,6 +179,28 @@ TEST(ResNet, DropoutIsThereInTrainingOnly) {
   EXPECT_EQ(dropouts(Mode::kEvaluate), 0);
 }
 
+// Names in paddle.vision and PaddleClas, from their sources.
+TEST(ResNet, WeightNamesOfOtherFrameworks) {
+  const auto ours_of = [](const ResNetDepth& depth, const std::string& theirs) -> std::string {
+    const std::vector<WeightNames> families = ResNetWeightNames(depth);
+    EXPECT_EQ(families.back().family, "PaddleClas");
+    for (const WeightName& m : families.back().modules) {
+      if (m.theirs == theirs) return m.ours;
+    }
+    return "";
+  };
+  EXPECT_EQ(ours_of(kResNet50, "stem.0.conv"), "conv1");
+  EXPECT_EQ(ours_of(kResNet50, "stem.0.bn"), "bn1");
+  EXPECT_EQ(ours_of(kResNet50, "blocks.0.conv2.bn"), "layer1.0.bn3");
+  EXPECT_EQ(ours_of(kResNet50, "blocks.0.short.conv"), "layer1.0.downsample.0");
+  EXPECT_EQ(ours_of(kResNet50, "blocks.7.short.bn"), "layer3.0.downsample.1");
+  EXPECT_EQ(ours_of(kResNet50, "blocks.15.conv1.conv"), "layer4.2.conv2");
+  EXPECT_EQ(ours_of(kResNet50, "blocks.16.conv0.conv"), "");
+  EXPECT_EQ(ours_of(kResNet18, "blocks.7.conv1.bn"), "layer4.1.bn2");
+  EXPECT_EQ(ours_of(kResNet18, "blocks.7.conv2.bn"), "");
+  EXPECT_EQ(ours_of(kResNet152, "blocks.49.conv0.conv"), "layer4.2.conv1");
+}
+
 TEST(ModelTable, NamesAreUniqueAndRowsAreComplete) {
   std::set<std::string> names;
   for (const ModelRow& model : AllModels()) {

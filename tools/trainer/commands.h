@@ -19,6 +19,9 @@ struct CommandLine {
   DumpOptions dump;                    // --dump
   int threads = 0;                     // --threads; 0: all cores
   std::string checkpoint;              // --checkpoint: best, latest or a path; "" chooses
+  std::string to;                      // export
+  std::string golden;                  // compare
+  double tolerance = 1e-4;             // compare
   std::vector<std::string> pictures;   // predict
   int64_t top = 5;                     // predict
   std::string show = "summary";        // explain
@@ -31,6 +34,8 @@ struct CommandLine {
 absl::StatusOr<int> TrainCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> EvaluateCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> PredictCommand(const CommandLine& line, const EngineTables& tables);
+absl::StatusOr<int> CompareCommand(const CommandLine& line, const EngineTables& tables);
+absl::StatusOr<int> ExportCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> ExplainCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> VerifyResumeCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> RenderCommand(const CommandLine& line, const EngineTables& tables);

@@ -29,7 +29,7 @@ absl::StatusOr<int> EvaluateCommand(const CommandLine& line, const EngineTables&
   ASSIGN_OR_RETURN(const EvaluationResult result,
                    EvaluateAll(*model.session, *loader,
                                job.loss->choice.options.As<CrossEntropyOptions>().ignore_index));
-  fmt::print("{} (iteration {}), {} samples", model.checkpoint, model.iteration, result.samples);
+  fmt::print("{}, {} samples", model.source, result.samples);
   for (const auto& [name, value] : result.metrics) fmt::print("  {} {:.5f}", name, value);
   fmt::print("\n");
   for (const BadSample& bad : result.bad) {

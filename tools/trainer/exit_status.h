@@ -6,7 +6,7 @@
 namespace capstan {
 
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitDifference = 1;  // verify-resume found one
+inline constexpr int kExitDifference = 1;  // verify-resume or compare found one
 inline constexpr int kExitBadJob = 2;      // or usage
 inline constexpr int kExitBadData = 3;
 inline constexpr int kExitDevice = 4;  // device, communication, another rank, the system

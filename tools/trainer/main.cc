@@ -51,11 +51,28 @@ int Main(int argc, char** argv) {
                 &line);
   CLI::App* eval = add("eval", "measure a checkpoint on dataset.eval", EvaluateCommand);
   CLI::App* predict = add("predict", "name what pictures show", PredictCommand);
-  for (CLI::App* sub : {eval, predict}) {
+  CLI::App* compare =
+      add("compare", "find the first layer whose activations differ from a golden file's",
+          CompareCommand);
+  for (CLI::App* sub : {eval, predict, compare}) {
     AddRunOptions(sub, &line);
     sub->add_option("--checkpoint", line.checkpoint,
-                    "best, latest, or a checkpoint folder; the best one if there is one");
+                    "best, latest, a checkpoint folder or a weights file; else the best one, the "
+                    "newest, or model.pretrained");
   }
+  compare
+      ->add_option("--golden", line.golden,
+                   "safetensors file with `input` and activations named by scope")
+      ->required();
+  compare
+      ->add_option("--tolerance", line.tolerance,
+                   "allowed difference, as a share of an activation's largest value")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  CLI::App* export_ = add("export", "write a checkpoint's weights as safetensors", ExportCommand);
+  export_->add_option("--checkpoint", line.checkpoint,
+                      "best, latest, or a checkpoint folder; the best one if there is one");
+  export_->add_option("--to", line.to, "file to write: weights.safetensors")->required();
   predict->add_option("--top", line.top, "classes to print")->check(CLI::PositiveNumber);
   predict->add_option("pictures", line.pictures, "JPEG or PNG files")->required();
   CLI::App* explain = add("explain", "show what a job becomes, without running it", ExplainCommand);
