@@ -61,8 +61,8 @@ absl::StatusOr<std::shared_ptr<const ImageSource>> OpenImages(const DatasetSpec&
   ASSIGN_OR_RETURN(const std::optional<ImageShape> generated, GeneratedShape(spec.choice));
   ASSIGN_OR_RETURN(ImagePipeline pipeline, ImagePipeline::Create(spec.transforms, generated));
   absl::StatusOr<std::unique_ptr<ImageDataset>> opened = OpenImageDataset(spec.choice, classes);
-  // What is wrong in a data set is no fault of the job.
-  if (absl::IsInvalidArgument(opened.status())) {
+  // What is wrong in a data set is no fault of the job; a list that is not there belongs to it.
+  if (absl::IsInvalidArgument(opened.status()) || absl::IsNotFound(opened.status())) {
     return WithCode(opened.status(), absl::StatusCode::kDataLoss);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<ImageDataset> set, std::move(opened));
@@ -89,7 +89,8 @@ absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const DatasetSpec& spec,
       .seed = request.seed,
       .start = request.start,
       .end_epoch = request.end_epoch,
-      .max_held = request.max_held};
+      .max_held = request.max_held,
+      .stop = request.stop};
   return Loader::Create(std::move(source), config);
 }
 

@@ -1,6 +1,7 @@
 // The picture data sets of a job: from a `dataset` section to sources, loaders and batch shapes.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct LoaderRequest {
   uint64_t seed = 0;
   SamplerState start;
   int64_t end_epoch = 1;
-  int64_t max_held = 2;  // batches held at the same time
+  int64_t max_held = 2;                     // batches held at the same time
+  const std::atomic<bool>* stop = nullptr;  // LoaderConfig::stop
   bool shuffle = true;
   bool drop_last = true;
 };

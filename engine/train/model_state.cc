@@ -1,6 +1,9 @@
 #include "engine/train/model_state.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <span>
 
 #include "engine/base/random.h"
 #include "engine/base/status.h"
@@ -32,6 +35,14 @@ void Fill(const StateEntry& entry, const RandomKey& key, const TensorView& host)
   }
 }
 
+template <typename T>
+bool AllFinite(std::span<const T> values) {
+  bool finite = true;
+  // No early end, so that the loop vectorises.
+  for (const T x : values) finite &= std::abs(x) <= std::numeric_limits<T>::max();
+  return finite;
+}
+
 TensorType RowMajor(TensorType type) {
   type.format = MemoryFormat::kPlain;
   return type;
@@ -54,6 +65,11 @@ absl::Status InitializeState(Executor& executor, uint64_t seed) {
     RETURN_IF_ERROR(WriteState(executor, entry, host.view()));
   }
   return absl::OkStatus();
+}
+
+bool IsFinite(const TensorView& host) {
+  if (host.type.dtype == DType::kF64) return AllFinite<double>(host.Elements<double>());
+  return host.type.dtype != DType::kF32 || AllFinite<float>(host.Elements<float>());
 }
 
 absl::StatusOr<std::vector<HostState>> ReadState(Executor& executor, StateGroup group) {
@@ -91,7 +107,9 @@ absl::Status RestoreState(Executor& executor, StateGroup group, const Checkpoint
   for (const StateEntry& entry : executor.plan().state) {
     if (GroupOf(entry) != group) continue;
     HostTensor host(RowMajor(entry.type));
-    RETURN_IF_ERROR(reader.Read(NameOf(group), entry.name, host.view()), "while reading {}",
+    RETURN_IF_ERROR(reader.Read(NameOf(group), entry.name, host.view()),
+                    "while reading {}; the job must name the model and the optimizer that it was "
+                    "trained with",
                     reader.path());
     RETURN_IF_ERROR(WriteState(executor, entry, host.view()));
   }

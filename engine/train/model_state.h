@@ -27,6 +27,9 @@ struct HostState {
   HostTensor tensor;
 };
 
+// False where a float tensor in host memory holds a NaN or an infinity.
+bool IsFinite(const TensorView& host);
+
 // Copies of all entries of a group.
 absl::StatusOr<std::vector<HostState>> ReadState(Executor& executor, StateGroup group);
 

@@ -31,7 +31,9 @@ struct TrainerOptions {
   Device* device = nullptr;  // outlives the trainer, as do all of these
   Comm* comm = nullptr;
   RunLog* log = nullptr;
-  const std::atomic<bool>* stop = nullptr;  // set: finish the iteration, save, end
+  CheckpointStore* store = nullptr;  // of the job's output_dir
+  // Set: finish the iteration (a wait for data or an evaluation is broken off), save, end.
+  const std::atomic<bool>* stop = nullptr;
   SessionOptions session;
 };
 
@@ -52,10 +54,11 @@ class Trainer {
                                                          const TrainerOptions& options);
 
   // Runs to the end of training, or until asked to stop; saves at the end either way.
-  // OutOfRange: the loss is no longer finite.
+  // OutOfRange: the loss or the weights are no longer finite; such weights are never saved.
   absl::StatusOr<TrainEnd> Train();
 
   // One iteration, with the evaluation and saving that are due after it. False: nothing is left.
+  // Cancelled: asked to stop before the iteration began, or in its evaluation.
   absl::StatusOr<bool> Step();
   absl::Status Save();
 
@@ -79,6 +82,8 @@ class Trainer {
   absl::StatusOr<bool> OpenCheckpoints();
   absl::Status OpenPretrained();
   absl::Status Restore(const CheckpointReader& reader);
+  // Always false: nothing was resumed.
+  absl::StatusOr<bool> StartAnew();
   // Logs what changed in the job since a checkpoint; an error where it may not change.
   absl::Status CompareJobs(const TrainingState& saved) const;
   absl::Status OpenTrainLoader();
@@ -87,6 +92,7 @@ class Trainer {
   absl::Status RunUpdate(const std::vector<BatchPtr>& batches);
   absl::Status Evaluate();
   absl::Status NoteBad(const std::vector<BadSample>& bad);
+  absl::Status Diverged(const std::string& what) const;
   void Report();
   bool stopping() const;
   bool EvaluationDue(bool epoch_ended) const;
@@ -97,7 +103,6 @@ class Trainer {
   TrainingSetup setup_;
   int64_t ignore_index_ = 0;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<CheckpointStore> store_;
   std::unique_ptr<Loader> loader_;
   std::optional<Schedule> schedule_;
   int64_t iterations_per_epoch_ = 0;
