@@ -1,6 +1,6 @@
 #include "engine/tensor/tensor_view.h"
 
-#include <new>
+#include <cstdlib>
 
 namespace capstan {
 namespace {
@@ -30,14 +30,13 @@ void CopyStrided(const TensorView& from, const TensorView& to) {
 
 }  // namespace
 
-void HostTensor::Free::operator()(void* p) const {
-  ::operator delete (p, std::align_val_t{kAlignment});
-}
+void HostTensor::Free::operator()(void* p) const { std::free(p); }
 
 HostTensor::HostTensor(const TensorType& type) : type_(type) {
   const size_t bytes =
       (static_cast<size_t>(type.bytes()) + kAlignment - 1) / kAlignment * kAlignment;
-  data_.reset(::operator new (bytes, std::align_val_t{kAlignment}));
+  data_.reset(std::aligned_alloc(kAlignment, bytes == 0 ? kAlignment : bytes));
+  CHECK(data_ != nullptr) << "no memory for " << type.ToString();
   std::memset(data_.get(), 0, bytes);
 }
 

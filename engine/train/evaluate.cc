@@ -49,16 +49,13 @@ absl::StatusOr<double> EvaluationResult::Metric(const std::string& name) const {
   return NotFound("no metric '{}'; there are:{}", name, known);
 }
 
-absl::StatusOr<EvaluationResult> EvaluateAll(Session& session, Loader& loader, int64_t ignore_index,
-                                             const std::atomic<bool>* stop) {
+absl::StatusOr<EvaluationResult> EvaluateAll(Session& session, Loader& loader,
+                                             int64_t ignore_index) {
   EvaluationResult result;
   BatchFitter fitter(session.EvaluateSizes(), ignore_index);
   ClassificationMetrics metrics(ignore_index);
   while (true) {
-    if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("stopped while evaluating");
-    }
-    ASSIGN_OR_RETURN(const BatchPtr batch, loader.Next());
+    ASSIGN_OR_RETURN(const BatchPtr batch, loader.Next(), "while reading evaluation data");
     if (batch == nullptr) break;
     result.bad.insert(result.bad.end(), batch->bad.begin(), batch->bad.end());
     result.samples += batch->size;

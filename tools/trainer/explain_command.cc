@@ -76,9 +76,10 @@ std::string Summary(const JobSpec& job, const TrainingSetup& setup, const Pipeli
   for (const auto& [slot, bytes] : StateBySlot(plan)) {
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", slot, HumanBytes(double(bytes)));
   }
-  return text + fmt::format(" ({}), scratch {}, together {}\n", parts,
-                            HumanBytes(double(plan.scratch_bytes)),
-                            HumanBytes(double(plan.state_bytes + plan.scratch_bytes)));
+  const int64_t batches = BatchBytes(job, setup);
+  return text + fmt::format(" ({}), scratch {}, batches {}, together {}\n", parts,
+                            HumanBytes(double(plan.scratch_bytes)), HumanBytes(double(batches)),
+                            HumanBytes(double(plan.state_bytes + plan.scratch_bytes + batches)));
 }
 
 std::string ParameterTable(const Plan& plan) {
@@ -141,23 +142,23 @@ absl::StatusOr<int> ExplainCommand(const CommandLine& line, const EngineTables& 
   ASSIGN_OR_RETURN(const TrainingSetup setup, SetUpTraining(job, tables));
   if (line.show == "model") {
     ASSIGN_OR_RETURN(const Module module, BuildModule(setup.request, tables));
-    Print(PrintModule(module));
+    fmt::print("{}", PrintModule(module));
     return kExitDone;
   }
   ASSIGN_OR_RETURN(const CompileResult compiled, Compile(setup.request, tables, line.dump));
   if (line.show == "graph") {
-    Print(PrintModule(compiled.module));
+    fmt::print("{}", PrintModule(compiled.module));
     return kExitDone;
   }
   ASSIGN_OR_RETURN(const Plan plan, BuildPlan(compiled.module, tables.kernels, {}));
   if (line.show == "summary") {
-    Print(Summary(job, setup, compiled.report, plan));
+    fmt::print("{}", Summary(job, setup, compiled.report, plan));
   } else if (line.show == "parameters") {
-    Print(ParameterTable(plan));
+    fmt::print("{}", ParameterTable(plan));
   } else if (line.show == "plan") {
-    Print(PrintPlan(plan));
+    fmt::print("{}", PrintPlan(plan));
   } else if (line.show == "memory") {
-    Print(MemoryTimeline(plan));
+    fmt::print("{}", MemoryTimeline(plan));
   } else {
     return InvalidArgument(
         "--show {}: there are summary, parameters, model, graph, plan and memory", line.show);
