@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -180,6 +181,20 @@ absl::Status WriteError(int error, const std::string& attempted) {
   return status;
 }
 
+absl::Status ReplaceFile(const std::string& path, std::string_view content) {
+  const std::string fresh = path + ".tmp";
+  const auto write = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(fresh));
+    RETURN_IF_ERROR(file.Write(content));
+    RETURN_IF_ERROR(file.Finish().status());
+    if (std::rename(fresh.c_str(), path.c_str()) == 0) return absl::OkStatus();
+    return WriteError(errno, "rename " + fresh + " to " + path);
+  };
+  const absl::Status status = write();
+  if (!status.ok()) std::remove(fresh.c_str());
+  return status;
+}
+
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) {
   DIR* folder = opendir(path.c_str());
   if (folder == nullptr) return ErrnoStatus(errno, "list " + path);
@@ -209,10 +224,16 @@ bool NameExists(const std::string& path) {
 }
 
 std::string FollowLink(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path at = path;
   std::error_code error;
-  if (!std::filesystem::is_symlink(path, error)) return path;
-  const std::filesystem::path target = std::filesystem::canonical(path, error);
-  return error ? path : target.string();
+  // A ring of links ends somewhere; what is read there fails.
+  for (int links = 0; links < 40 && fs::is_symlink(at, error); ++links) {
+    const fs::path target = fs::read_symlink(at, error);
+    if (error) break;
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return at.string();
 }
 
 uint64_t FreeBytes(const std::string& path) {

@@ -81,6 +81,9 @@ absl::StatusOr<FileSummary> SummarizeFile(const std::string& path);
 absl::Status SyncFolder(const std::string& path);
 // The status of a failed write: ResourceExhausted where the disk, a quota or a limit is full.
 absl::Status WriteError(int error, const std::string& attempted);
+// Puts a new content in the place of a file at once: after a kill or a power cut it is the old one
+// or the new one. A kill may leave `path`.tmp, which the next call overwrites.
+absl::Status ReplaceFile(const std::string& path, std::string_view content);
 // Names in a folder, sorted by bytes, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path);
 // Removes a file, a link or a folder with all it holds; nothing there is no error.

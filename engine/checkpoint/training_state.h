@@ -64,6 +64,7 @@ struct TrainingState {
   SamplerPosition sampler;
   std::optional<double> best_metric;
   std::optional<int64_t> best_iteration;
+  bool evaluation_due = false;
   std::optional<LossScaleState> loss_scale;
   int64_t ema_updates = 0;
   std::vector<std::string> class_names;
@@ -82,6 +83,8 @@ struct TrainingState {
         Field<&TrainingState::best_metric>("best_metric", "the best evaluation so far"),
         Field<&TrainingState::best_iteration>(
             "best_iteration", "when that was; equal to `iteration`: this checkpoint is the best"),
+        Field<&TrainingState::evaluation_due>(
+            "evaluation_due", "the evaluation after this iteration was stopped; resuming does it"),
         Field<&TrainingState::loss_scale>("loss_scale", "float16 only"),
         Field<&TrainingState::ema_updates>("ema_updates", "updates of the averaged weights"),
         Field<&TrainingState::class_names>("class_names", "by class id"),

@@ -34,7 +34,7 @@ void MergeBelow(YamlNode base, YamlNode* over) {
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    return FailedPrecondition("open {}: it is a folder", path);
+    return InvalidArgument("open {}: it is a folder", path);
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return ErrnoStatus(errno, "open " + path);

@@ -28,11 +28,13 @@ class FileDescriptor {
 }  // namespace
 
 absl::Status ReadFile(const std::string& path, std::string* bytes) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: opening a pipe that nobody writes must not wait for ever.
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return ErrnoStatus(errno, "open " + path);
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return ErrnoStatus(errno, "stat " + path);
   if (S_ISDIR(info.st_mode)) return ErrnoStatus(EISDIR, "read " + path);
+  if (!S_ISREG(info.st_mode)) return FailedPrecondition("read {}: not a regular file", path);
   bytes->resize(static_cast<size_t>(info.st_size));
   size_t done = 0;
   while (done < bytes->size()) {

@@ -84,10 +84,11 @@ absl::StatusOr<HostTensor> ReadPicture(const std::string& path, const ImagePipel
   std::string bytes;
   Image image, scratch;
   RETURN_IF_ERROR(ReadFile(path, &bytes));
-  RETURN_IF_ERROR(DecodePicture(bytes, &image), "while reading {}", path);
   const RandomKey key(0);
-  RETURN_IF_ERROR(pipeline.TransformFixed(&image, &scratch), "while reading {}", path);
-  RETURN_IF_ERROR(pipeline.TransformRandom(key, &image, &scratch), "while reading {}", path);
+  absl::Status status = DecodePicture(bytes, &image);
+  if (status.ok()) status = pipeline.TransformFixed(&image, &scratch);
+  if (status.ok()) status = pipeline.TransformRandom(key, &image, &scratch);
+  if (!status.ok()) return absl::Status(status.code(), path + ": " + MessageOf(status));
   HostTensor tensor(ImageField(pipeline.output()).BatchType(1));
   pipeline.WriteValues(key, image, tensor.Elements<float>().data());
   return tensor;

@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "engine/base/check.h"
 #include "engine/base/random.h"
 #include "engine/base/status.h"
+#include "engine/base/text.h"
 
 namespace capstan {
 namespace {
@@ -21,6 +23,8 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kMaxAutoWorkers = 16;
 constexpr size_t kExamplesInMessage = 5;
+// How often a waiting Next looks whether it is to stop: a signal wakes no condition variable.
+constexpr std::chrono::milliseconds kStopPeriod{50};
 
 int64_t ResolveWorkers(const LoaderConfig& config) {
   if (config.loader.num_workers.has_value()) return *config.loader.num_workers;
@@ -30,21 +34,6 @@ int64_t ResolveWorkers(const LoaderConfig& config) {
 }
 
 int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-int64_t BufferCount(const LoaderConfig& config) { return config.loader.prefetch + config.max_held; }
-
-// What a batch holds: the source's fields and the samples' numbers in the data set.
-std::vector<SampleField> BatchFields(const SampleSource& source) {
-  std::vector<SampleField> fields(source.fields().begin(), source.fields().end());
-  fields.push_back({.name = "index", .dtype = DType::kI64});
-  return fields;
-}
-
-int64_t BytesOf(const std::vector<SampleField>& fields, int64_t batch_size) {
-  int64_t bytes = 0;
-  for (const SampleField& f : fields) bytes += AlignUp(f.BatchType(batch_size).bytes());
-  return bytes;
-}
 
 HostAllocator OrdinaryMemory() {
   return {.allocate = [](size_t bytes) { return std::aligned_alloc(kAlignment, bytes); },
@@ -68,16 +57,30 @@ class LoaderImpl final : public Loader {
         allocator_(config.allocator.allocate ? config.allocator : OrdinaryMemory()),
         augmentation_key_(RandomKey(config.seed).Mix("augment")),
         state_(config.start) {
-    const int64_t workers = ResolveWorkers(config);
-    MakeBuffers(BufferCount(config));
+    BeginEpoch(config.start, sampler_.Order(config.start));
+  }
+
+  // ResourceExhausted where the system gives no memory or no thread.
+  absl::Status Start() {
+    const int64_t workers = ResolveWorkers(config_);
+    RETURN_IF_ERROR(MakeBuffers(config_.loader.prefetch + config_.max_held));
     // Enough that no worker idles while the oldest sample is still being decoded.
     items_.resize(static_cast<size_t>(std::max<int64_t>(1, 3 * workers)));
     for (Item& item : items_) {
       item.work = source_->NewWork();
       item.out.resize(source_->fields().size());
     }
-    BeginEpoch(config.start, sampler_.Order(config.start));
-    for (int64_t i = 0; i < workers; ++i) threads_.emplace_back([this] { WorkerLoop(); });
+    for (int64_t i = 0; i < workers; ++i) {
+      try {
+        threads_.emplace_back([this] { WorkerLoop(); });
+      } catch (const std::system_error& e) {
+        return ResourceExhausted(
+            "cannot start thread {} of {} that read data: {}; lower "
+            "loader.num_workers or raise the limit (ulimit -u, ulimit -v)",
+            i + 1, workers, e.code().message());
+      }
+    }
+    return absl::OkStatus();
   }
 
   ~LoaderImpl() override {
@@ -87,17 +90,24 @@ class LoaderImpl final : public Loader {
     }
     work_cv_.notify_all();
     for (std::thread& thread : threads_) thread.join();
-    for (const Buffer& buffer : buffers_) allocator_.release(buffer.memory);
+    for (const Buffer& buffer : buffers_) {
+      if (buffer.memory != nullptr) allocator_.release(buffer.memory);
+    }
   }
 
   absl::StatusOr<BatchPtr> Next() override {
     const auto start = std::chrono::steady_clock::now();
     std::unique_lock lock(mutex_);
     CHECK_LT(held_, config_.max_held) << "batches held at once; see LoaderConfig::max_held";
-    if (threads_.empty()) {
-      while (!FrontReady()) CHECK(RunTask(&lock)) << "the loader has nothing to do";
-    } else {
-      ready_cv_.wait(lock, [this] { return FrontReady(); });
+    while (!FrontReady()) {
+      if (config_.stop != nullptr && config_.stop->load(std::memory_order_relaxed)) {
+        return absl::CancelledError("stopped while waiting for a batch");
+      }
+      if (threads_.empty()) {
+        CHECK(RunTask(&lock)) << "the loader has nothing to do";
+      } else {
+        ready_cv_.wait_for(lock, kStopPeriod, [this] { return FrontReady(); });
+      }
     }
     waited_seconds_ +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -160,14 +170,20 @@ class LoaderImpl final : public Loader {
     std::vector<BadSample> bad;
   };
 
-  void MakeBuffers(int64_t count) {
-    const std::vector<SampleField> fields = BatchFields(*source_);
+  absl::Status MakeBuffers(int64_t count) {
+    std::vector<SampleField> fields(source_->fields().begin(), source_->fields().end());
+    fields.push_back({.name = "index", .dtype = DType::kI64});
     const int64_t capacity = sampler_.options().batch_size;
-    const int64_t bytes = BytesOf(fields, capacity);
+    int64_t bytes = 0;
+    for (const SampleField& f : fields) bytes += AlignUp(f.BatchType(capacity).bytes());
     buffers_.resize(static_cast<size_t>(count));
     for (Buffer& buffer : buffers_) {
       buffer.memory = allocator_.allocate(static_cast<size_t>(bytes));
-      CHECK(buffer.memory != nullptr) << "no memory for a batch of " << bytes << " bytes";
+      if (buffer.memory == nullptr) {
+        return ResourceExhausted(
+            "no memory for {} batches of {} each; lower batch_size or loader.prefetch", count,
+            HumanBytes(static_cast<double>(bytes)));
+      }
       auto* data = static_cast<std::byte*>(buffer.memory);
       for (const SampleField& f : fields) {
         const TensorType type = f.BatchType(capacity);
@@ -176,6 +192,7 @@ class LoaderImpl final : public Loader {
       }
       free_buffers_.push_back(&buffer);
     }
+    return absl::OkStatus();
   }
 
   void BeginEpoch(const SamplerState& start, EpochOrder order) {
@@ -305,10 +322,11 @@ class LoaderImpl final : public Loader {
       Fail("a sample cannot be read (bad_samples.policy: fail)");
     } else if (static_cast<double>(skipped_) > options.limit * static_cast<double>(samples) ||
                nothing_left) {
-      Fail(
-          fmt::format("{} of this rank's {} samples of epoch {} cannot be read, more than "
-                      "bad_samples.limit {} allows",
-                      skipped_, samples, epoch_, options.limit));
+      Fail(fmt::format(
+          "{} of {}{} samples{} cannot be read, more than bad_samples.limit {} allows; mend the "
+          "files, take them out of the data set, or raise the limit",
+          skipped_, sampler_.options().world > 1 ? "this rank's " : "", samples,
+          fills_ ? fmt::format(" of epoch {}", epoch_ + 1) : "", options.limit));
     }
   }
 
@@ -426,11 +444,15 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(std::shared_ptr<const Sam
   SamplerOptions options = config.sampler;
   options.size = source->size();
   ASSIGN_OR_RETURN(const Sampler sampler, Sampler::Create(options));
-  return std::make_unique<LoaderImpl>(std::move(source), config, sampler);
-}
-
-int64_t Loader::BufferBytes(const SampleSource& source, const LoaderConfig& config) {
-  return BufferCount(config) * BytesOf(BatchFields(source), config.sampler.batch_size);
+  if (config.start.samples > options.size) {
+    return InvalidArgument(
+        "the data set has {} samples, but {} of this epoch were read before the stop; give it back "
+        "its samples, or start anew",
+        options.size, config.start.samples);
+  }
+  auto loader = std::make_unique<LoaderImpl>(std::move(source), config, sampler);
+  RETURN_IF_ERROR(loader->Start());
+  return loader;
 }
 
 }  // namespace capstan

@@ -15,6 +15,7 @@
 //   }
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -46,18 +47,19 @@ struct LoaderConfig {
   int64_t ranks_on_host = 1;  // share the cores, when num_workers is auto
   int64_t max_held = 2;       // batches that the user holds at the same time
   HostAllocator allocator;    // ordinary memory when not set
+  // Set (by a signal handler, say): Next does not wait for a batch any more. Outlives the loader.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 class Loader : public BatchOwner {
  public:
   static absl::StatusOr<std::unique_ptr<Loader>> Create(std::shared_ptr<const SampleSource> source,
                                                         const LoaderConfig& config);
-  // Memory of the batches that such a loader keeps, in bytes: those ahead and those held.
-  static int64_t BufferBytes(const SampleSource& source, const LoaderConfig& config);
   virtual ~Loader() = default;
 
   // The next batch, null at the end of each epoch (and for ever from end_epoch on). After an error
-  // every further call fails alike.
+  // every further call fails alike. Cancelled: `stop` was set before the batch was ready; nothing
+  // is lost, state() is as it was.
   virtual absl::StatusOr<BatchPtr> Next() = 0;
 
   // Where a run that has used all batches handed out so far goes on. After the null that ends an

@@ -226,9 +226,38 @@ TEST(Loader, BeyondTheLimitTheRunEndsWithNamesAndReasons) {
     ASSERT_EQ(batch.status().code(), absl::StatusCode::kDataLoss);
     EXPECT_EQ(
         MessageOf(batch.status()),
-        "3 of this rank's 20 samples of epoch 0 cannot be read, more than bad_samples.limit 0.1 "
-        "allows\n  sample 5: damaged\n  sample 7: damaged\n  sample 12: damaged");
+        "3 of 20 samples of epoch 1 cannot be read, more than bad_samples.limit 0.1 allows; mend "
+        "the files, take them out of the data set, or raise the limit\n  sample 5: damaged\n  "
+        "sample 7: damaged\n  sample 12: damaged");
   }
+}
+
+TEST(Loader, AStopEndsTheWaitAndLosesNothing) {
+  LoaderConfig config = TwoEpochs(4);
+  // Nothing is ready before Next asks for it.
+  config.loader.num_workers = 0;
+  const auto source = std::make_shared<FakeSource>(20);
+  const auto undisturbed = MakeLoader(source, config);
+  std::atomic<bool> stop = true;
+  config.stop = &stop;
+  const auto loader = MakeLoader(source, config);
+  for (int i = 0; i < 3; ++i) {
+    const SamplerState before = loader->state();
+    stop = true;
+    EXPECT_EQ(loader->Next().status().code(), absl::StatusCode::kCancelled);
+    EXPECT_EQ(loader->state(), before);
+    stop = false;
+    EXPECT_EQ(Text(**loader->Next()), Text(**undisturbed->Next()));
+  }
+}
+
+TEST(Loader, ASetThatShrankSinceTheStopIsRefused) {
+  LoaderConfig config = TwoEpochs(4);
+  config.start.samples = 16;
+  const auto loader = Loader::Create(std::make_shared<FakeSource>(12), config);
+  EXPECT_EQ(MessageOf(loader.status()),
+            "the data set has 12 samples, but 16 of this epoch were read before the stop; give it "
+            "back its samples, or start anew");
 }
 
 TEST(Loader, ThePolicyFailEndsAtTheFirstBadSample) {

@@ -1,6 +1,6 @@
 #include "engine/tensor/tensor_view.h"
 
-#include <cstdlib>
+#include <new>
 
 namespace capstan {
 namespace {
@@ -30,13 +30,14 @@ void CopyStrided(const TensorView& from, const TensorView& to) {
 
 }  // namespace
 
-void HostTensor::Free::operator()(void* p) const { std::free(p); }
+void HostTensor::Free::operator()(void* p) const {
+  ::operator delete (p, std::align_val_t{kAlignment});
+}
 
 HostTensor::HostTensor(const TensorType& type) : type_(type) {
   const size_t bytes =
       (static_cast<size_t>(type.bytes()) + kAlignment - 1) / kAlignment * kAlignment;
-  data_.reset(std::aligned_alloc(kAlignment, bytes == 0 ? kAlignment : bytes));
-  CHECK(data_ != nullptr) << "no memory for " << type.ToString();
+  data_.reset(::operator new (bytes, std::align_val_t{kAlignment}));
   std::memset(data_.get(), 0, bytes);
 }
 

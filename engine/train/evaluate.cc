@@ -49,13 +49,16 @@ absl::StatusOr<double> EvaluationResult::Metric(const std::string& name) const {
   return NotFound("no metric '{}'; there are:{}", name, known);
 }
 
-absl::StatusOr<EvaluationResult> EvaluateAll(Session& session, Loader& loader,
-                                             int64_t ignore_index) {
+absl::StatusOr<EvaluationResult> EvaluateAll(Session& session, Loader& loader, int64_t ignore_index,
+                                             const std::atomic<bool>* stop) {
   EvaluationResult result;
   BatchFitter fitter(session.EvaluateSizes(), ignore_index);
   ClassificationMetrics metrics(ignore_index);
   while (true) {
-    ASSIGN_OR_RETURN(const BatchPtr batch, loader.Next(), "while reading evaluation data");
+    if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("stopped while evaluating");
+    }
+    ASSIGN_OR_RETURN(const BatchPtr batch, loader.Next());
     if (batch == nullptr) break;
     result.bad.insert(result.bad.end(), batch->bad.begin(), batch->bad.end());
     result.samples += batch->size;

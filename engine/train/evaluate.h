@@ -1,6 +1,7 @@
 // Evaluation: every sample of a data set exactly once, at any batch size.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +22,8 @@ struct EvaluationResult {
 };
 
 // Reads one epoch of an evaluation loader. A batch that bad samples made smaller is filled with
-// samples that do not count.
-absl::StatusOr<EvaluationResult> EvaluateAll(Session& session, Loader& loader,
-                                             int64_t ignore_index);
+// samples that do not count. Cancelled once `stop` is set.
+absl::StatusOr<EvaluationResult> EvaluateAll(Session& session, Loader& loader, int64_t ignore_index,
+                                             const std::atomic<bool>* stop = nullptr);
 
 }  // namespace capstan

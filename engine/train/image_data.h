@@ -1,6 +1,7 @@
 // The picture data sets of a job: from a `dataset` section to sources, loaders and batch shapes.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct LoaderRequest {
   uint64_t seed = 0;
   SamplerState start;
   int64_t end_epoch = 1;
-  int64_t max_held = 2;  // batches held at the same time
+  int64_t max_held = 2;                     // batches held at the same time
+  const std::atomic<bool>* stop = nullptr;  // LoaderConfig::stop
   bool shuffle = true;
   bool drop_last = true;
 };
@@ -32,10 +34,6 @@ struct LoaderRequest {
 absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const DatasetSpec& spec,
                                                    std::shared_ptr<const ImageSource> source,
                                                    const LoaderRequest& request);
-
-// Memory of the batches that such a loader keeps, in bytes.
-int64_t LoaderBytes(const DatasetSpec& spec, const ImageSource& source,
-                    const LoaderRequest& request);
 
 // The shapes of an epoch's batches: whole ones, and the tail where it differs.
 absl::StatusOr<std::vector<Shape>> TrainBatchShapes(const TrainSetSpec& spec,

@@ -1,8 +1,9 @@
 #include "engine/train/model_state.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <span>
 
 #include "engine/base/random.h"
 #include "engine/base/status.h"
@@ -35,9 +36,11 @@ void Fill(const StateEntry& entry, const RandomKey& key, const TensorView& host)
 }
 
 template <typename T>
-bool AllFinite(const TensorView& view) {
-  const auto values = view.Elements<T>();
-  return std::all_of(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
+bool AllFinite(std::span<const T> values) {
+  bool finite = true;
+  // No early end, so that the loop vectorises.
+  for (const T x : values) finite &= std::abs(x) <= std::numeric_limits<T>::max();
+  return finite;
 }
 
 TensorType RowMajor(TensorType type) {
@@ -64,30 +67,23 @@ absl::Status InitializeState(Executor& executor, uint64_t seed) {
   return absl::OkStatus();
 }
 
+bool IsFinite(const TensorView& host) {
+  if (host.type.dtype == DType::kF64) return AllFinite<double>(host.Elements<double>());
+  return host.type.dtype != DType::kF32 || AllFinite<float>(host.Elements<float>());
+}
+
 absl::StatusOr<std::vector<HostState>> ReadState(Executor& executor, StateGroup group) {
   std::vector<HostState> all;
   for (const StateEntry& entry : executor.plan().state) {
     if (GroupOf(entry) != group) continue;
-    HostState& state = all.emplace_back(HostState{.name = entry.name});
-    state.view = executor.State(entry);
-    if (executor.device().kind() == DeviceKind::kCpu) continue;
-    state.copy = HostTensor(entry.type);
-    RETURN_IF_ERROR(
-        executor.device().CopyToHost(state.copy.data(), state.view.data, entry.type.bytes()));
-    state.view = state.copy.view();
+    HostTensor staged(entry.type);
+    RETURN_IF_ERROR(executor.device().CopyToHost(staged.data(), executor.State(entry).data,
+                                                 entry.type.bytes()));
+    HostTensor host(RowMajor(entry.type));
+    CopyTensor(staged.view(), host.view());
+    all.push_back({entry.name, std::move(host)});
   }
   return all;
-}
-
-const HostState* FindNotFinite(const std::vector<HostState>& states) {
-  for (const HostState& s : states) {
-    const DType dtype = s.view.type.dtype;
-    if (dtype == DType::kF64 ? !AllFinite<double>(s.view)
-                             : dtype == DType::kF32 && !AllFinite<float>(s.view)) {
-      return &s;
-    }
-  }
-  return nullptr;
 }
 
 absl::Status WriteState(Executor& executor, const StateEntry& entry, const TensorView& host) {
@@ -96,10 +92,6 @@ absl::Status WriteState(Executor& executor, const StateEntry& entry, const Tenso
         "'{}' is {} in the file, the model needs {}; another model or other "
         "options wrote it",
         entry.name, host.type.ToString(), RowMajor(entry.type).ToString());
-  }
-  if (executor.device().kind() == DeviceKind::kCpu) {
-    CopyTensor(host, executor.State(entry));
-    return absl::OkStatus();
   }
   HostTensor staged(entry.type);
   CopyTensor(host, staged.view());
@@ -115,7 +107,9 @@ absl::Status RestoreState(Executor& executor, StateGroup group, const Checkpoint
   for (const StateEntry& entry : executor.plan().state) {
     if (GroupOf(entry) != group) continue;
     HostTensor host(RowMajor(entry.type));
-    RETURN_IF_ERROR(reader.Read(NameOf(group), entry.name, host.view()), "while reading {}",
+    RETURN_IF_ERROR(reader.Read(NameOf(group), entry.name, host.view()),
+                    "while reading {}; the job must name the model and the optimizer that it was "
+                    "trained with",
                     reader.path());
     RETURN_IF_ERROR(WriteState(executor, entry, host.view()));
   }
@@ -127,8 +121,8 @@ absl::StatusOr<uint64_t> DigestState(Executor& executor) {
   for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
     ASSIGN_OR_RETURN(const std::vector<HostState> states, ReadState(executor, group));
     for (const HostState& s : states) {
-      const std::string_view bytes(static_cast<const char*>(s.view.data),
-                                   static_cast<size_t>(s.view.type.bytes()));
+      const std::string_view bytes(static_cast<const char*>(s.tensor.data()),
+                                   static_cast<size_t>(s.tensor.type().bytes()));
       digest = RandomKey(digest).Mix(HashText(s.name)).Mix(HashText(bytes)).key();
     }
   }

@@ -21,6 +21,7 @@
 #include "engine/base/check.h"
 #include "engine/base/status.h"
 #include "engine/base/text.h"
+#include "engine/checkpoint/file_io.h"
 
 namespace capstan {
 namespace {
@@ -76,21 +77,6 @@ absl::Status DropBrokenLine(const std::string& path) {
   return error ? FailedPrecondition("{}: {}", path, error.message()) : absl::OkStatus();
 }
 
-// Puts a new content in the place of a file at once: a reader sees the old one or the new one.
-absl::Status ReplaceFile(const std::string& path, const std::string& content) {
-  const std::string fresh = path + ".tmp";
-  std::FILE* file = std::fopen(fresh.c_str(), "we");
-  if (file == nullptr) return ErrnoStatus(errno, "open " + fresh);
-  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size() &&
-                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-  const int error = errno;
-  std::fclose(file);
-  if (written && std::rename(fresh.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const absl::Status status = ErrnoStatus(written ? errno : error, "write " + path);
-  std::remove(fresh.c_str());
-  return status;
-}
-
 double Gib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 std::string Now() {
@@ -114,12 +100,15 @@ size_t TerminalWidth(std::FILE* terminal) {
   return size.ws_col - 1u;
 }
 
-// The iteration of a metrics line; none for a broken line.
-std::optional<int64_t> IterationOf(const std::string& line) {
+// The iteration of a metrics line, for an evaluation a half more; none for a broken line.
+std::optional<double> PlaceOf(const std::string& line) {
   const OrderedJson json = OrderedJson::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
   const auto it = json.find("iteration");
-  return it != json.end() && it->is_number_integer() ? it->get<int64_t>() : 0;
+  if (it == json.end() || !it->is_number_integer()) return 0;
+  const auto event = json.find("event");
+  const bool evaluation = event != json.end() && *event == "eval";
+  return it->get<double>() + (evaluation ? 0.5 : 0);
 }
 
 }  // namespace
@@ -303,14 +292,14 @@ void RunLog::DrawBar(const std::string& bar) {
   bar_drawn_ = true;
 }
 
-absl::Status RunLog::TruncateAfter(int64_t iteration) {
+absl::Status RunLog::TruncateAfter(int64_t iteration, bool evaluated) {
   const std::string path = options_.output_dir + "/metrics.jsonl";
   std::ifstream in(path);
   std::string kept;
   bool dropped = false;
   for (std::string line; std::getline(in, line);) {
-    const std::optional<int64_t> at = IterationOf(line);
-    if (at.has_value() && *at <= iteration) {
+    const std::optional<double> at = PlaceOf(line);
+    if (at.has_value() && *at <= static_cast<double>(iteration) + (evaluated ? 0.5 : 0)) {
       kept += line + "\n";
     } else {
       dropped = true;

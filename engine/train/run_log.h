@@ -69,8 +69,8 @@ class RunLog {
   void End(const std::string& status, const std::string& reason);
 
   // Drops lines of metrics.jsonl that later iterations wrote, and a broken last line: for a run
-  // that goes on from `iteration`.
-  absl::Status TruncateAfter(int64_t iteration);
+  // that goes on from `iteration`. Where its evaluation is still to be done (again), that goes too.
+  absl::Status TruncateAfter(int64_t iteration, bool evaluated = true);
 
  private:
   explicit RunLog(const RunLogOptions& options) : options_(options) {}

@@ -216,6 +216,16 @@ TEST_F(RunLogTest, ResumingDropsWhatLaterIterationsWrote) {
   EXPECT_FALSE(std::filesystem::exists(Path("metrics.jsonl.tmp")));
 }
 
+TEST_F(RunLogTest, AnEvaluationThatIsToBeDoneAgainGoes) {
+  auto log = Open();
+  log->Train({.iteration = 10});
+  log->Eval({.iteration = 10});
+  log->Checkpoint(10, "c");
+  ASSERT_TRUE(log->TruncateAfter(10, /*evaluated=*/false).ok());
+  EXPECT_THAT(Iterations(), ElementsAre(10, 10));
+  EXPECT_THAT(Read("metrics.jsonl"), Not(HasSubstr("eval")));
+}
+
 TEST_F(RunLogTest, NothingToDropLeavesTheFileAlone) {
   auto log = Open();
   log->Train({.iteration = 10});

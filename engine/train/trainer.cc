@@ -24,18 +24,6 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 
 const char kDefaultMetric[] = "top1";
 
-// How a job's training set is read, from its start.
-LoaderRequest TrainRequest(const JobSpec& job) {
-  return {.mode = SamplerMode::kTrain,
-          .seed = static_cast<uint64_t>(job.train.seed),
-          .end_epoch = job.train.epochs.value_or(std::numeric_limits<int64_t>::max()),
-          .max_held = job.strategy.accumulate + 1,
-          .shuffle = job.dataset.train->shuffle,
-          .drop_last = job.dataset.train->drop_last};
-}
-
-const LoaderRequest kEvaluateRequest = {.mode = SamplerMode::kEvaluate};
-
 // The keys that differ between the job of a checkpoint and this one.
 absl::StatusOr<std::vector<ChangedKey>> ChangedSince(const std::string& rendered,
                                                      const JobSpec& job,
@@ -74,26 +62,30 @@ absl::Status Trainer::OpenData() {
 }
 
 absl::StatusOr<bool> Trainer::OpenCheckpoints() {
-  ASSIGN_OR_RETURN(store_, CheckpointStore::Create(
-                               {.output_dir = job_.output_dir, .keep = job_.checkpoint.keep}));
-  for (const std::string& note : store_->notes()) options_.log->Info(note);
-  if (job_.checkpoint.resume == "none") return false;
+  for (const std::string& note : options_.store->notes()) options_.log->Info(note);
+  if (job_.checkpoint.resume == "none") return StartAnew();
   if (job_.checkpoint.resume != "auto") {
     ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::Open(job_.checkpoint.resume),
                      "while resuming (checkpoint.resume)");
     RETURN_IF_ERROR(Restore(reader));
     return true;
   }
-  ASSIGN_OR_RETURN(const NewestCheckpoint newest, store_->OpenNewest(),
+  ASSIGN_OR_RETURN(const NewestCheckpoint newest, options_.store->OpenNewest(),
                    "while resuming; `checkpoint.resume: none` starts anew");
   for (const std::string& why : newest.passed_over) options_.log->Warning(why);
-  if (!newest.reader.has_value()) {
-    options_.log->Info(
-        fmt::format("no checkpoint in {}: starting anew", CheckpointsFolder(job_.output_dir)));
-    return false;
-  }
+  if (!newest.reader.has_value()) return StartAnew();
   RETURN_IF_ERROR(Restore(*newest.reader));
   return true;
+}
+
+absl::StatusOr<bool> Trainer::StartAnew() {
+  options_.log->Info(fmt::format("starting at iteration 0: {}",
+                                 job_.checkpoint.resume == "none"
+                                     ? "checkpoint.resume is none"
+                                     : "no checkpoint in " + CheckpointsFolder(job_.output_dir)));
+  // A run that ended before its first save may have left lines.
+  RETURN_IF_ERROR(options_.log->TruncateAfter(0));
+  return false;
 }
 
 absl::Status Trainer::OpenPretrained() {
@@ -124,9 +116,10 @@ absl::Status Trainer::Restore(const CheckpointReader& reader) {
   state_.sampler = saved.sampler;
   state_.best_metric = saved.best_metric;
   state_.best_iteration = saved.best_iteration;
+  state_.evaluation_due = saved.evaluation_due;
   saved_iteration_ = saved.iteration;
   options_.log->Info(fmt::format("resumed from {} (iteration {})", reader.path(), saved.iteration));
-  return options_.log->TruncateAfter(saved.iteration);
+  return options_.log->TruncateAfter(saved.iteration, !saved.evaluation_due);
 }
 
 absl::Status Trainer::CompareJobs(const TrainingState& saved) const {
@@ -151,11 +144,25 @@ absl::Status Trainer::CompareJobs(const TrainingState& saved) const {
 }
 
 absl::Status Trainer::OpenTrainLoader() {
+  const TrainSetSpec& spec = *job_.dataset.train;
   const SamplerPosition& at = state_.sampler;
-  LoaderRequest request = TrainRequest(job_);
-  request.start = {at.epoch, at.samples, at.skipped.empty() ? 0 : at.skipped[0]};
-  ASSIGN_OR_RETURN(loader_, OpenLoader(*job_.dataset.train, setup_.train_images, request));
-  PlanLength();
+  LoaderRequest request{
+      .mode = SamplerMode::kTrain,
+      .seed = static_cast<uint64_t>(job_.train.seed),
+      .start = {at.epoch, at.samples, at.skipped.empty() ? 0 : at.skipped[0]},
+      .end_epoch = job_.train.epochs.value_or(std::numeric_limits<int64_t>::max()),
+      .max_held = job_.strategy.accumulate + 1,
+      .stop = options_.stop,
+      .shuffle = spec.shuffle,
+      .drop_last = spec.drop_last};
+  ASSIGN_OR_RETURN(loader_, OpenLoader(spec, setup_.train_images, request),
+                   "while opening dataset.train ({})", job_.Where("dataset.train"));
+  const int64_t batches = loader_->sampler().batches_per_epoch();
+  iterations_per_epoch_ = (batches + job_.strategy.accumulate - 1) / job_.strategy.accumulate;
+  total_iterations_ = job_.train.max_iterations.value_or(std::numeric_limits<int64_t>::max());
+  if (job_.train.epochs.has_value()) {
+    total_iterations_ = std::min(total_iterations_, *job_.train.epochs * iterations_per_epoch_);
+  }
   ASSIGN_OR_RETURN(
       schedule_,
       Schedule::Create(job_.optimizer->lr.choice, iterations_per_epoch_, total_iterations_),
@@ -168,47 +175,39 @@ absl::Status Trainer::OpenTrainLoader() {
   return absl::OkStatus();
 }
 
-int64_t Trainer::IterationsLeft(const SamplerState& at) const {
-  const int64_t batches = loader_->sampler().batches_left(at);
-  return (batches + job_.strategy.accumulate - 1) / job_.strategy.accumulate;
-}
-
-void Trainer::PlanLength() {
-  iterations_per_epoch_ = IterationsLeft({});
-  // Counted from where the run stands: on resuming, batches and accumulation may be others than
-  // those that made the iterations so far.
-  const SamplerState at = loader_->state();
-  const int64_t left = IterationsLeft(at);
-  total_iterations_ = job_.train.max_iterations.value_or(std::numeric_limits<int64_t>::max());
-  if (const auto epochs = job_.train.epochs; epochs.has_value()) {
-    const int64_t to_come =
-        at.epoch < *epochs ? left + (*epochs - at.epoch - 1) * iterations_per_epoch_ : 0;
-    total_iterations_ = std::min(total_iterations_, state_.iteration + to_come);
-  }
-  const int64_t beyond = std::max<int64_t>(0, total_iterations_ - state_.iteration - left);
-  total_epochs_ =
-      at.epoch + 1 + beyond / iterations_per_epoch_ + (beyond % iterations_per_epoch_ > 0 ? 1 : 0);
-}
-
 bool Trainer::stopping() const {
   return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
 }
 
 absl::StatusOr<TrainEnd> Trainer::Train() {
-  if (state_.iteration >= total_iterations_) {
-    options_.log->Info(fmt::format("nothing is left to do: {} of {} iterations are done",
-                                   state_.iteration, total_iterations_));
+  if (state_.iteration >= total_iterations_ && !state_.evaluation_due) {
+    options_.log->Info(fmt::format(
+        "nothing to do: all {} iterations are done; raise train.epochs or train.max_iterations to "
+        "go on",
+        total_iterations_));
   }
   while (!stopping()) {
-    ASSIGN_OR_RETURN(const bool more, Step());
-    if (!more) break;
+    const absl::StatusOr<bool> more = Step();
+    if (absl::IsCancelled(more.status())) break;
+    // What was trained up to damaged data is sound.
+    if (absl::IsDataLoss(more.status()) &&
+        state_.iteration > std::max<int64_t>(saved_iteration_, 0)) {
+      RETURN_IF_ERROR(Save());
+    }
+    RETURN_IF_ERROR(more.status());
+    if (!*more) break;
   }
   if (saved_iteration_ != state_.iteration) RETURN_IF_ERROR(Save());
-  const bool finished = state_.iteration >= total_iterations_;
+  const bool finished = state_.iteration >= total_iterations_ && !state_.evaluation_due;
   return finished || !stopping() ? TrainEnd::kFinished : TrainEnd::kStopped;
 }
 
 absl::StatusOr<bool> Trainer::Step() {
+  if (state_.evaluation_due) {
+    RETURN_IF_ERROR(Evaluate());
+    // Whether or not it is the best, the checkpoint that wants this evaluation is out of date.
+    RETURN_IF_ERROR(Save());
+  }
   if (state_.iteration >= total_iterations_) return false;
   const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(const std::vector<BatchPtr> batches, NextBatches());
@@ -219,18 +218,16 @@ absl::StatusOr<bool> Trainer::Step() {
   clock_.compute += SecondsSince(compute_start);
   ++state_.iteration;
   ++state_.updates;
+  const bool epoch_ended = state_.iteration % iterations_per_epoch_ == 0;
+  if (epoch_ended) ++state_.epoch;
   const SamplerState after = loader_->state();
   state_.sampler = {after.epoch, after.samples, {after.skipped}};
-  epoch_ = batches.back()->epoch;
-  const bool epoch_ended = after.epoch > epoch_ || IterationsLeft(after) == 0;
-  if (epoch_ended) state_.epoch = epoch_ + 1;
   const double step = SecondsSince(start);
   mean_step_seconds_ = mean_step_seconds_ == 0 ? step : 0.95 * mean_step_seconds_ + 0.05 * step;
   const bool last = state_.iteration == total_iterations_;
   if (state_.iteration % job_.log.every_iterations == 0 || last) Report();
-  if (EvaluationDue(epoch_ended) || (last && job_.dataset.eval.has_value())) {
-    RETURN_IF_ERROR(Evaluate());
-  }
+  state_.evaluation_due = EvaluationDue(epoch_ended) || (last && job_.dataset.eval.has_value());
+  if (state_.evaluation_due) RETURN_IF_ERROR(Evaluate());
   const auto every = job_.checkpoint.every_iterations;
   if ((every.has_value() && state_.iteration % *every == 0) ||
       state_.best_iteration == state_.iteration) {
@@ -242,7 +239,8 @@ absl::StatusOr<bool> Trainer::Step() {
 absl::StatusOr<std::vector<BatchPtr>> Trainer::NextBatches() {
   std::vector<BatchPtr> batches;
   while (static_cast<int64_t>(batches.size()) < job_.strategy.accumulate) {
-    ASSIGN_OR_RETURN(BatchPtr batch, loader_->Next(), "while reading training data");
+    ASSIGN_OR_RETURN(BatchPtr batch, loader_->Next(), "while reading dataset.train ({})",
+                     job_.Where("dataset.train"));
     if (batch == nullptr) {
       // An epoch's end closes the update. Right after a resume it may come first of all.
       if (!batches.empty() || loader_->state().epoch >=
@@ -287,18 +285,21 @@ absl::Status Trainer::RunUpdate(const std::vector<BatchPtr>& batches) {
   last_loss_ = loss;
   last_rate_ = schedule_->Rate(state_.updates);
   if (!std::isfinite(loss)) {
-    return absl::OutOfRangeError(fmt::format(
-        "the loss is {} at iteration {} (epoch {}, learning rate {}): training diverged. {}", loss,
-        state_.iteration, state_.epoch, last_rate_, AfterDivergence()));
+    return Diverged(std::isnan(loss) ? "the loss is NaN" : "the loss is infinite");
   }
   return session_->RunUpdate(last_rate_, state_.updates);
 }
 
-std::string Trainer::AfterDivergence() const {
-  return "Lower optimizer.lr, add warm-up or clip gradients; " +
-         (saved_iteration_ < 0
-              ? std::string("no checkpoint had been saved")
-              : fmt::format("the newest checkpoint is of iteration {}", saved_iteration_));
+absl::Status Trainer::Diverged(const std::string& what) const {
+  return absl::OutOfRangeError(fmt::format(
+      "training diverged: {} at iteration {} (epoch {}, learning rate {}). Lower optimizer.lr, "
+      "lengthen its warm-up or set optimizer.grad_clip; {}",
+      what, state_.iteration, state_.epoch + 1, last_rate_,
+      saved_iteration_ <= 0
+          ? "nothing was saved yet"
+          : fmt::format("the same command goes on from iteration {}; where that diverges too, name "
+                        "an earlier checkpoint in checkpoint.resume, or none",
+                        saved_iteration_)));
 }
 
 bool Trainer::EvaluationDue(bool epoch_ended) const {
@@ -314,17 +315,19 @@ bool Trainer::EvaluationDue(bool epoch_ended) const {
 absl::Status Trainer::Evaluate() {
   const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(const std::unique_ptr<Loader> loader,
-                   OpenLoader(*job_.dataset.eval, setup_.eval_images, kEvaluateRequest));
-  ASSIGN_OR_RETURN(const EvaluationResult result, EvaluateAll(*session_, *loader, ignore_index_),
-                   "while evaluating");
+                   OpenLoader(*job_.dataset.eval, setup_.eval_images,
+                              {.mode = SamplerMode::kEvaluate, .stop = options_.stop}),
+                   "while opening dataset.eval ({})", job_.Where("dataset.eval"));
+  ASSIGN_OR_RETURN(const EvaluationResult result,
+                   EvaluateAll(*session_, *loader, ignore_index_, options_.stop),
+                   "while reading dataset.eval ({})", job_.Where("dataset.eval"));
   RETURN_IF_ERROR(NoteBad(result.bad));
   const std::string metric = job_.eval.metric.value_or(kDefaultMetric);
   ASSIGN_OR_RETURN(const double value, result.Metric(metric), "while reading {}",
                    job_.Where("eval.metric"));
-  const bool best =
-      std::isfinite(value) &&
-      (!state_.best_metric.has_value() ||
-       (HigherIsBetter(metric) ? value > *state_.best_metric : value < *state_.best_metric));
+  const double before = state_.best_metric.value_or(HigherIsBetter(metric) ? -HUGE_VAL : HUGE_VAL);
+  const bool best = HigherIsBetter(metric) ? value > before : value < before;
+  state_.evaluation_due = false;
   if (best) {
     state_.best_metric = value;
     state_.best_iteration = state_.iteration;
@@ -343,20 +346,14 @@ absl::Status Trainer::Save() {
   std::vector<TensorGroup> groups;
   for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
     ASSIGN_OR_RETURN(held.emplace_back(), ReadState(session_->executor(), group));
-    if (group == StateGroup::kWeights) {
-      // Such weights must never become the latest or the best ones.
-      if (const HostState* bad = FindNotFinite(held.back()); bad != nullptr) {
-        return absl::OutOfRangeError(
-            fmt::format("'{}' is no longer finite after iteration {}: training diverged, this "
-                        "iteration is not saved. {}",
-                        bad->name, state_.iteration, AfterDivergence()));
-      }
-    }
     TensorGroup& out = groups.emplace_back();
     out.name = NameOf(group);
-    for (const HostState& s : held.back()) out.tensors.push_back({s.name, s.view});
+    for (const HostState& s : held.back()) {
+      if (!IsFinite(s.tensor.view())) return Diverged(s.name + " holds NaN or infinity");
+      out.tensors.push_back({s.name, s.tensor.view()});
+    }
   }
-  ASSIGN_OR_RETURN(const SavedCheckpoint saved, store_->Save(state_, groups),
+  ASSIGN_OR_RETURN(const SavedCheckpoint saved, options_.store->Save(state_, groups),
                    "while saving iteration {}", state_.iteration);
   saved_iteration_ = state_.iteration;
   options_.log->Checkpoint(state_.iteration, saved.path);
@@ -368,8 +365,8 @@ void Trainer::Report() {
   options_.log->Train(
       {.iteration = state_.iteration,
        .total_iterations = total_iterations_,
-       .epoch = epoch_,
-       .total_epochs = total_epochs_,
+       .epoch = (state_.iteration - 1) / iterations_per_epoch_,
+       .total_epochs = (total_iterations_ + iterations_per_epoch_ - 1) / iterations_per_epoch_,
        .loss = last_loss_,
        .lr = last_rate_,
        .samples_per_s = seconds > 0 ? static_cast<double>(clock_.samples) / seconds : 0,
@@ -406,17 +403,6 @@ absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTabl
                      EvaluateBatchShapes(*job.dataset.eval, *setup.eval_images));
   }
   return setup;
-}
-
-int64_t BatchBytes(const JobSpec& job, const TrainingSetup& setup) {
-  int64_t bytes = 0;
-  if (setup.train_images != nullptr) {
-    bytes += LoaderBytes(*job.dataset.train, *setup.train_images, TrainRequest(job));
-  }
-  if (setup.eval_images != nullptr) {
-    bytes += LoaderBytes(*job.dataset.eval, *setup.eval_images, kEvaluateRequest);
-  }
-  return bytes;
 }
 
 absl::Status CheckSupported(const JobSpec& job) {

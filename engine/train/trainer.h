@@ -31,7 +31,9 @@ struct TrainerOptions {
   Device* device = nullptr;  // outlives the trainer, as do all of these
   Comm* comm = nullptr;
   RunLog* log = nullptr;
-  const std::atomic<bool>* stop = nullptr;  // set: finish the iteration, save, end
+  CheckpointStore* store = nullptr;  // of the job's output_dir
+  // Set: finish the iteration (a wait for data or an evaluation is broken off), save, end.
+  const std::atomic<bool>* stop = nullptr;
   SessionOptions session;
 };
 
@@ -52,10 +54,11 @@ class Trainer {
                                                          const TrainerOptions& options);
 
   // Runs to the end of training, or until asked to stop; saves at the end either way.
-  // OutOfRange: the loss or, when saving, a weight is no longer finite.
+  // OutOfRange: the loss or the weights are no longer finite; such weights are never saved.
   absl::StatusOr<TrainEnd> Train();
 
   // One iteration, with the evaluation and saving that are due after it. False: nothing is left.
+  // Cancelled: asked to stop before the iteration began, or in its evaluation.
   absl::StatusOr<bool> Step();
   absl::Status Save();
 
@@ -79,20 +82,17 @@ class Trainer {
   absl::StatusOr<bool> OpenCheckpoints();
   absl::Status OpenPretrained();
   absl::Status Restore(const CheckpointReader& reader);
+  // Always false: nothing was resumed.
+  absl::StatusOr<bool> StartAnew();
   // Logs what changed in the job since a checkpoint; an error where it may not change.
   absl::Status CompareJobs(const TrainingState& saved) const;
   absl::Status OpenTrainLoader();
-  // Iterations from a place in the data to the end of its epoch.
-  int64_t IterationsLeft(const SamplerState& at) const;
-  // Sets how many iterations and epochs there are, seen from where the run stands.
-  void PlanLength();
   // The batches of one update; fewer at an epoch's end, none when training is over.
   absl::StatusOr<std::vector<BatchPtr>> NextBatches();
   absl::Status RunUpdate(const std::vector<BatchPtr>& batches);
   absl::Status Evaluate();
-  // What to do about it and what is kept, for messages.
-  std::string AfterDivergence() const;
   absl::Status NoteBad(const std::vector<BadSample>& bad);
+  absl::Status Diverged(const std::string& what) const;
   void Report();
   bool stopping() const;
   bool EvaluationDue(bool epoch_ended) const;
@@ -103,15 +103,12 @@ class Trainer {
   TrainingSetup setup_;
   int64_t ignore_index_ = 0;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<CheckpointStore> store_;
   std::unique_ptr<Loader> loader_;
   std::optional<Schedule> schedule_;
   int64_t iterations_per_epoch_ = 0;
   int64_t total_iterations_ = 0;
-  int64_t total_epochs_ = 0;
   int64_t saved_iteration_ = -1;
   TrainingState state_;
-  int64_t epoch_ = 0;  // of the last iteration
   double last_loss_ = 0;
   double last_rate_ = 0;
   Clock clock_;
@@ -120,10 +117,6 @@ class Trainer {
 
 // Opens the data sets of a job and derives what to compile. Errors of the data are DataLoss.
 absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTables& tables);
-
-// Host memory of the batches that training such a job reads ahead and holds, an evaluation in
-// between included, in bytes.
-int64_t BatchBytes(const JobSpec& job, const TrainingSetup& setup);
 
 // InvalidArgument naming every key that asks for what this build cannot do yet.
 absl::Status CheckSupported(const JobSpec& job);

@@ -57,7 +57,11 @@ absl::StatusOr<VerifyResumeReport> VerifyResume(const JobSpec& job, const Engine
   whole_job.output_dir = options.folder + "/whole";
   whole_job.checkpoint = {
       .every_iterations = std::nullopt, .keep = options.points + 2, .resume = "none"};
-  ASSIGN_OR_RETURN(auto whole, Trainer::Create(whole_job, tables, trainer_options));
+  TrainerOptions with_store = trainer_options;
+  ASSIGN_OR_RETURN(const auto whole_store,
+                   CheckpointStore::Create({whole_job.output_dir, whole_job.checkpoint.keep}));
+  with_store.store = whole_store.get();
+  ASSIGN_OR_RETURN(auto whole, Trainer::Create(whole_job, tables, with_store));
   VerifyResumeReport report;
   report.iterations = std::min(options.iterations, whole->total_iterations());
   if (report.iterations < 2) {
@@ -79,7 +83,10 @@ absl::StatusOr<VerifyResumeReport> VerifyResume(const JobSpec& job, const Engine
     resumed_job.output_dir = fmt::format("{}/resumed_{}", options.folder, point);
     resumed_job.checkpoint.resume =
         CheckpointsFolder(whole_job.output_dir) + "/" + CheckpointName(point);
-    ASSIGN_OR_RETURN(auto resumed, Trainer::Create(resumed_job, tables, trainer_options));
+    ASSIGN_OR_RETURN(const auto store,
+                     CheckpointStore::Create({resumed_job.output_dir, whole_job.checkpoint.keep}));
+    with_store.store = store.get();
+    ASSIGN_OR_RETURN(auto resumed, Trainer::Create(resumed_job, tables, with_store));
     while (resumed->iteration() < report.iterations) {
       ASSIGN_OR_RETURN(const bool more, resumed->Step());
       CHECK(more) << "the resumed run ended at iteration " << resumed->iteration();

@@ -1,4 +1,4 @@
-// The commands of the trainer, one file each. They print to standard output; errors come back and
+// The commands of the trainer, one file each. They Print to standard output; errors come back and
 // are printed once, by main.
 #pragma once
 
@@ -29,6 +29,9 @@ struct CommandLine {
   int64_t iterations = 20;             // verify-resume
   std::string work_dir;                // verify-resume
 };
+
+// To standard output. Main reports what could not be written.
+void Print(const std::string& text);
 
 // Each returns an exit status.
 absl::StatusOr<int> TrainCommand(const CommandLine& line, const EngineTables& tables);

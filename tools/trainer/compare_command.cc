@@ -21,29 +21,30 @@ std::string ShareOf(const LayerDifference& d) {
 void PrintTable(const std::vector<LayerDifference>& layers) {
   size_t width = 5;
   for (const LayerDifference& d : layers) width = std::max(width, d.scope.size());
-  fmt::print("{:<{}}  {:<18} {:>12} {:>12}\n", "scope", width, "shape", "difference", "relative");
+  Print(fmt::format("{:<{}}  {:<18} {:>12} {:>12}\n", "scope", width, "shape", "difference",
+                    "relative"));
   for (const LayerDifference& d : layers) {
     if (d.shape != d.golden_shape) {
-      fmt::print("{:<{}}  {:<18} {} in the golden file\n", d.scope, width, d.shape.ToString(),
-                 d.golden_shape.ToString());
+      Print(fmt::format("{:<{}}  {:<18} {} in the golden file\n", d.scope, width,
+                        d.shape.ToString(), d.golden_shape.ToString()));
       continue;
     }
-    fmt::print("{:<{}}  {:<18} {:>12.3g} {:>12}{}\n", d.scope, width, d.shape.ToString(),
-               d.difference, ShareOf(d), d.differs ? "  differs" : "");
+    Print(fmt::format("{:<{}}  {:<18} {:>12.3g} {:>12}{}\n", d.scope, width, d.shape.ToString(),
+                      d.difference, ShareOf(d), d.differs ? "  differs" : ""));
   }
 }
 
 void PrintFirst(const LayerDifference& d, double tolerance) {
   if (d.shape != d.golden_shape) {
-    fmt::print("first difference: {} is {} here and {} in the golden file\n", d.scope,
-               d.shape.ToString(), d.golden_shape.ToString());
+    Print(fmt::format("first difference: {} is {} here and {} in the golden file\n", d.scope,
+                      d.shape.ToString(), d.golden_shape.ToString()));
     return;
   }
-  fmt::print(
+  Print(fmt::format(
       "first difference: {} by {:.4g}, {} of its largest value {:.4g} ({} allowed): at [{}] {:.7g} "
       "here, {:.7g} in the golden file\n",
       d.scope, d.difference, ShareOf(d), d.scale, tolerance, fmt::join(d.index, ","), d.ours,
-      d.golden);
+      d.golden));
 }
 
 }  // namespace
@@ -63,17 +64,18 @@ absl::StatusOr<int> CompareCommand(const CommandLine& line, const EngineTables& 
                    CompareActivations(*model.session, golden, request.keep, line.tolerance));
   PrintTable(layers);
   const std::vector<std::string> strangers = golden.StrangersTo(graph);
-  if (!strangers.empty()) fmt::print("not in this model: {}\n", fmt::join(strangers, ", "));
+  if (!strangers.empty()) Print(fmt::format("not in this model: {}\n", fmt::join(strangers, ", ")));
   const auto first = std::find_if(layers.begin(), layers.end(),
                                   [](const LayerDifference& d) { return d.differs; });
   if (first == layers.end()) {
-    fmt::print("{}: {} activations agree within {} of their largest values\n", model.source,
-               layers.size(), line.tolerance);
+    Print(fmt::format("{}: {} activations agree within {} of their largest values\n", model.source,
+                      layers.size(), line.tolerance));
     return kExitDone;
   }
-  fmt::print("{}: {} of {} activations differ\n", model.source,
-             std::count_if(layers.begin(), layers.end(), [](const auto& d) { return d.differs; }),
-             layers.size());
+  Print(fmt::format(
+      "{}: {} of {} activations differ\n", model.source,
+      std::count_if(layers.begin(), layers.end(), [](const auto& d) { return d.differs; }),
+      layers.size()));
   PrintFirst(*first, line.tolerance);
   return kExitDifference;
 }

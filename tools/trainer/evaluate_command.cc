@@ -29,9 +29,9 @@ absl::StatusOr<int> EvaluateCommand(const CommandLine& line, const EngineTables&
   ASSIGN_OR_RETURN(const EvaluationResult result,
                    EvaluateAll(*model.session, *loader,
                                job.loss->choice.options.As<CrossEntropyOptions>().ignore_index));
-  fmt::print("{}, {} samples", model.source, result.samples);
-  for (const auto& [name, value] : result.metrics) fmt::print("  {} {:.5f}", name, value);
-  fmt::print("\n");
+  std::string text = fmt::format("{}, {} samples", model.source, result.samples);
+  for (const auto& [name, value] : result.metrics) text += fmt::format("  {} {:.5f}", name, value);
+  Print(text + "\n");
   for (const BadSample& bad : result.bad) {
     fmt::print(stderr, "left out {}: {}\n", bad.origin, bad.reason);
   }

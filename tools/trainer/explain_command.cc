@@ -76,10 +76,9 @@ std::string Summary(const JobSpec& job, const TrainingSetup& setup, const Pipeli
   for (const auto& [slot, bytes] : StateBySlot(plan)) {
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", slot, HumanBytes(double(bytes)));
   }
-  const int64_t batches = BatchBytes(job, setup);
-  return text + fmt::format(" ({}), scratch {}, batches {}, together {}\n", parts,
-                            HumanBytes(double(plan.scratch_bytes)), HumanBytes(double(batches)),
-                            HumanBytes(double(plan.state_bytes + plan.scratch_bytes + batches)));
+  return text + fmt::format(" ({}), scratch {}, together {}\n", parts,
+                            HumanBytes(double(plan.scratch_bytes)),
+                            HumanBytes(double(plan.state_bytes + plan.scratch_bytes)));
 }
 
 std::string ParameterTable(const Plan& plan) {
@@ -142,23 +141,23 @@ absl::StatusOr<int> ExplainCommand(const CommandLine& line, const EngineTables& 
   ASSIGN_OR_RETURN(const TrainingSetup setup, SetUpTraining(job, tables));
   if (line.show == "model") {
     ASSIGN_OR_RETURN(const Module module, BuildModule(setup.request, tables));
-    fmt::print("{}", PrintModule(module));
+    Print(PrintModule(module));
     return kExitDone;
   }
   ASSIGN_OR_RETURN(const CompileResult compiled, Compile(setup.request, tables, line.dump));
   if (line.show == "graph") {
-    fmt::print("{}", PrintModule(compiled.module));
+    Print(PrintModule(compiled.module));
     return kExitDone;
   }
   ASSIGN_OR_RETURN(const Plan plan, BuildPlan(compiled.module, tables.kernels, {}));
   if (line.show == "summary") {
-    fmt::print("{}", Summary(job, setup, compiled.report, plan));
+    Print(Summary(job, setup, compiled.report, plan));
   } else if (line.show == "parameters") {
-    fmt::print("{}", ParameterTable(plan));
+    Print(ParameterTable(plan));
   } else if (line.show == "plan") {
-    fmt::print("{}", PrintPlan(plan));
+    Print(PrintPlan(plan));
   } else if (line.show == "memory") {
-    fmt::print("{}", MemoryTimeline(plan));
+    Print(MemoryTimeline(plan));
   } else {
     return InvalidArgument(
         "--show {}: there are summary, parameters, model, graph, plan and memory", line.show);

@@ -31,8 +31,9 @@ absl::StatusOr<int> ExportCommand(const CommandLine& line, const EngineTables& t
   ASSIGN_OR_RETURN(const FileSummary written,
                    WriteSafetensors(line.to, tensors, {{"format", "pt"}}), "while writing {}",
                    line.to);
-  fmt::print("{}: {} tensors, {}, from {} (iteration {})\n", line.to, tensors.size(),
-             HumanBytes(static_cast<double>(written.bytes)), reader.path(), reader.iteration());
+  Print(fmt::format("{}: {} tensors, {}, from {} (iteration {})\n", line.to, tensors.size(),
+                    HumanBytes(static_cast<double>(written.bytes)), reader.path(),
+                    reader.iteration()));
   return kExitDone;
 }
 

@@ -1,5 +1,3 @@
-#include <cstdio>
-
 #include "engine/base/status.h"
 #include "engine/config/load_job.h"
 #include "engine/config/render.h"
@@ -11,14 +9,14 @@ namespace capstan {
 
 absl::StatusOr<int> RenderCommand(const CommandLine& line, const EngineTables& tables) {
   ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
-  std::fputs(Render(job).c_str(), stdout);
+  Print(Render(job));
   return kExitDone;
 }
 
 absl::StatusOr<int> SchemaCommand(const CommandLine& line, const EngineTables& tables) {
   const std::string text =
       line.show == "markdown" ? MarkdownReference(tables.choices) : JsonSchema(tables.choices);
-  std::fputs(text.c_str(), stdout);
+  Print(text);
   return kExitDone;
 }
 

@@ -1,9 +1,19 @@
 // trainer COMMAND -c job.yaml [-o key=value ...]
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <functional>
+#include <new>
 
 #include "engine/base/status.h"
+#include "engine/base/text.h"
 #include "tools/trainer/commands.h"
 #include "tools/trainer/exit_status.h"
 #include "tools/trainer/registry.h"
@@ -12,6 +22,45 @@ namespace capstan {
 namespace {
 
 using Command = absl::StatusOr<int> (*)(const CommandLine&, const EngineTables&);
+
+// A process may be started without standard streams (`>&-`); the next file opened would then take
+// their numbers, and what is printed would land in a checkpoint.
+void KeepStandardStreams() {
+  for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR)) {
+    if (fd <= STDERR_FILENO) continue;
+    close(fd);
+    return;
+  }
+}
+
+// Any thread may run out of memory, in libraries too, where no status can come back.
+[[noreturn]] void OutOfMemory() {
+  constexpr char kMessage[] =
+      "trainer: the job does not fit: the system gives no more memory. Lower batch_size, "
+      "loader.prefetch or the model's size, or raise the limit (ulimit -v, container)\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
+  _exit(kExitDoesNotFit);
+}
+
+// Code generators of libraries crash where they get no pages; so that much must be there.
+absl::Status CheckMemory() {
+  constexpr size_t kLeast = size_t{96} << 20;
+  void* memory =
+      mmap(nullptr, kLeast, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return ResourceExhausted(
+        "less than {} of memory may be used beside the program itself; raise "
+        "the limit (ulimit -v)",
+        HumanBytes(double(kLeast)));
+  }
+  munmap(memory, kLeast);
+  return absl::OkStatus();
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "trainer: %s\n", MessageOf(status).c_str());
+  return ExitStatusOf(status);
+}
 
 // `--dump=DIR[:regex]`
 void ParseDump(const std::string& text, DumpOptions* dump) {
@@ -25,9 +74,10 @@ CLI::App* AddCommand(CLI::App& app, const char* name, const char* doc, Command c
   CLI::App* sub = app.add_subcommand(name, doc);
   sub->callback([=] { *chosen = command; });
   if (command == SchemaCommand) return sub;
-  sub->add_option("-c,--config", line->config, "job file")->required();
+  sub->add_option("-c,--config", line->config, "job file")->required()->type_name("FILE");
   sub->add_option("-o,--override", line->overrides,
-                  "key=value: takes the place of what the job file says; may be repeated");
+                  "take the place of what the job file says; may be repeated")
+      ->type_name("KEY=VALUE");
   return sub;
 }
 
@@ -39,7 +89,51 @@ void AddRunOptions(CLI::App* sub, CommandLine* line) {
       "DIR[:regex]: write the graph after each pass whose name matches");
 }
 
+std::string Commands(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  }
+  return names;
+}
+
+// What is wrong with the command line, or nothing.
+absl::Status ParseCommandLine(int argc, char** argv, CLI::App* app, bool* help) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  const bool known =
+      !app->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == first; }).empty();
+  if (!known && !first.starts_with('-')) {
+    return InvalidArgument(
+        "{}; there are {}",
+        first.empty() ? "no command given" : fmt::format("no command '{}'", first), Commands(*app));
+  }
+  try {
+    app->parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    *help = e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    if (*help) {
+      app->exit(e);
+      return absl::OkStatus();
+    }
+    return InvalidArgument("{}; `trainer {}-h` tells more", e.what(), known ? first + " " : "");
+  }
+  return absl::OkStatus();
+}
+
+// `-o` takes all that follows it, so pictures may come there: they have no '='.
+void TakePictures(CommandLine* line) {
+  const auto is_override = [](const std::string& s) { return s.find('=') != std::string::npos; };
+  auto& all = line->overrides;
+  const auto end = std::stable_partition(all.begin(), all.end(), is_override);
+  line->pictures.insert(line->pictures.end(), end, all.end());
+  all.erase(end, all.end());
+}
+
 int Main(int argc, char** argv) {
+  KeepStandardStreams();
+  std::set_new_handler(OutOfMemory);
+  // Beyond `ulimit -f` a write then fails, with a message, as on a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   CommandLine line;
   Command chosen = nullptr;
   CLI::App app("Trains a network from one YAML file.", "trainer");
@@ -74,7 +168,8 @@ int Main(int argc, char** argv) {
                       "best, latest, or a checkpoint folder; the best one if there is one");
   export_->add_option("--to", line.to, "file to write: weights.safetensors")->required();
   predict->add_option("--top", line.top, "classes to print")->check(CLI::PositiveNumber);
-  predict->add_option("pictures", line.pictures, "JPEG or PNG files")->required();
+  predict->add_option("pictures", line.pictures, "JPEG or PNG files, or folders of them")
+      ->type_name("FILE");
   CLI::App* explain = add("explain", "show what a job becomes, without running it", ExplainCommand);
   AddRunOptions(explain, &line);
   explain->add_option("--show", line.show,
@@ -94,20 +189,27 @@ int Main(int argc, char** argv) {
   schema->add_flag_callback(
       "--markdown", [&] { line.show = "markdown"; }, "print docs/job-file.md instead");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    // -h is no error; everything else is a usage error.
-    return app.exit(e) == 0 ? kExitDone : kExitBadJob;
+  bool help = false;
+  if (const absl::Status status = ParseCommandLine(argc, argv, &app, &help); !status.ok()) {
+    return Fail(status);
   }
+  if (help) return kExitDone;
+  if (chosen == PredictCommand) TakePictures(&line);
+  if (const absl::Status status = CheckMemory(); !status.ok()) return Fail(status);
   const EngineTables tables = MakeTables();
   const absl::StatusOr<int> status = chosen(line, tables);
-  if (status.ok()) return *status;
-  std::fprintf(stderr, "trainer: %s\n", MessageOf(status.status()).c_str());
-  return ExitStatusOf(status.status());
+  if (!status.ok()) return Fail(status.status());
+  // A training run has its logs.
+  if (chosen != TrainCommand && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    return Fail(ErrnoStatus(errno, "write standard output"));
+  }
+  return *status;
 }
 
 }  // namespace
+
+void Print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
 }  // namespace capstan
 
 int main(int argc, char** argv) { return capstan::Main(argc, argv); }

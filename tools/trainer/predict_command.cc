@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include "engine/base/status.h"
+#include "engine/checkpoint/file_io.h"
 #include "engine/config/load_job.h"
+#include "engine/data/file.h"
 #include "engine/data/image_source.h"
 #include "engine/train/trainer.h"
 #include "tools/trainer/commands.h"
@@ -40,6 +44,35 @@ std::string TopClasses(const std::vector<double>& shares, int64_t count,
   return text;
 }
 
+// A folder stands for the JPEG and PNG files that lie in it, sorted by name.
+absl::StatusOr<std::vector<std::string>> PicturePaths(const std::vector<std::string>& given) {
+  if (given.empty()) {
+    return InvalidArgument(
+        "predict needs pictures: trainer predict -c job.yaml a.jpg b.png folder");
+  }
+  std::vector<std::string> paths;
+  for (const std::string& path : given) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      paths.push_back(path);
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(path));
+    const size_t before = paths.size();
+    for (const std::string& name : names) {
+      std::string end = name.substr(std::min(name.size(), name.rfind('.')));
+      std::transform(end.begin(), end.end(), end.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      const bool picture = end == ".jpg" || end == ".jpeg" || end == ".png";
+      if (picture && !name.starts_with('.')) paths.push_back(JoinPath(path, name));
+    }
+    if (paths.size() == before) {
+      return DataLoss("{}: no .jpg, .jpeg or .png file in this folder", path);
+    }
+  }
+  return paths;
+}
+
 }  // namespace
 
 absl::StatusOr<int> PredictCommand(const CommandLine& line, const EngineTables& tables) {
@@ -51,6 +84,7 @@ absl::StatusOr<int> PredictCommand(const CommandLine& line, const EngineTables& 
         "job has no dataset.eval",
         line.config);
   }
+  ASSIGN_OR_RETURN(const std::vector<std::string> pictures, PicturePaths(line.pictures));
   ASSIGN_OR_RETURN(const ImagePipeline pipeline,
                    ImagePipeline::Create(job.dataset.eval->transforms), "while reading {}",
                    job.Where("dataset.eval.transforms"));
@@ -60,16 +94,22 @@ absl::StatusOr<int> PredictCommand(const CommandLine& line, const EngineTables& 
       .evaluate_batches = {{1, shape.channels, shape.height, shape.width}}};
   ASSIGN_OR_RETURN(const SavedModel model, OpenSavedModel(job, line.checkpoint, request, tables,
                                                           {.dump = line.dump}, line.threads));
-  for (const std::string& path : line.pictures) {
-    absl::StatusOr<HostTensor> picture = ReadPicture(path, pipeline);
-    // A picture that cannot be read is bad data, whatever is wrong with it.
-    if (!picture.ok()) return WithCode(picture.status(), absl::StatusCode::kDataLoss);
+  std::vector<std::string> unreadable;
+  for (const std::string& path : pictures) {
+    const absl::StatusOr<HostTensor> picture = ReadPicture(path, pipeline);
+    if (!picture.ok()) {
+      unreadable.push_back(MessageOf(picture.status()));
+      continue;
+    }
     ASSIGN_OR_RETURN(const EvaluateResult out,
                      model.session->RunEvaluate({.image = picture->view()}));
-    fmt::print("{}: {}\n", path,
-               TopClasses(Softmax(out.logits.Elements<float>()), line.top, model.class_names));
+    Print(fmt::format(
+        "{}: {}\n", path,
+        TopClasses(Softmax(out.logits.Elements<float>()), line.top, model.class_names)));
   }
-  return kExitDone;
+  if (unreadable.empty()) return kExitDone;
+  return DataLoss("{} of {} picture(s) cannot be read\n  {}", unreadable.size(), pictures.size(),
+                  fmt::join(unreadable, "\n  "));
 }
 
 }  // namespace capstan

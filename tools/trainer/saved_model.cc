@@ -41,15 +41,29 @@ absl::Status LoadWeightsFile(const JobSpec& job, const std::string& path,
 }  // namespace
 
 absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobSpec& job, const std::string& checkpoint) {
+  const bool newest_wanted = checkpoint == "latest";
+  if (!checkpoint.empty() && !newest_wanted && checkpoint != "best") {
+    return CheckpointReader::Open(checkpoint);
+  }
   const std::string folder = CheckpointsFolder(job.output_dir);
-  const bool has_best = std::filesystem::exists(folder + "/best");
-  if (checkpoint == "best" || (checkpoint.empty() && has_best)) {
+  if (!newest_wanted && NameExists(FollowLink(folder + "/best"))) {
     return CheckpointReader::Open(folder + "/best");
   }
-  if (!checkpoint.empty() && checkpoint != "latest") return CheckpointReader::Open(checkpoint);
   ASSIGN_OR_RETURN(NewestCheckpoint newest, OpenNewestCheckpoint(job.output_dir));
   if (!newest.reader.has_value()) {
-    return NotFound("no checkpoint in {}; train first, or name one with --checkpoint", folder);
+    return NotFound(
+        "no checkpoint in {} (output_dir of {}); train first, or name one with "
+        "--checkpoint",
+        folder, job.Where("output_dir"));
+  }
+  if (checkpoint == "best") {
+    return NotFound(
+        "no best checkpoint in {}, for no evaluation was saved yet; --checkpoint "
+        "latest takes the newest one",
+        folder);
+  }
+  for (const std::string& why : newest.passed_over) {
+    fmt::print(stderr, "trainer: warning: {}\n", why);
   }
   return *std::move(newest.reader);
 }

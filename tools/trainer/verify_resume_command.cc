@@ -26,13 +26,13 @@ absl::StatusOr<int> VerifyResumeCommand(const CommandLine& line, const EngineTab
                                  .points = line.points,
                                  .iterations = line.iterations,
                                  .seed = static_cast<uint64_t>(job.train.seed)}));
-  fmt::print("{} iterations, stopped and resumed at {}: {} iterations compared\n",
-             report.iterations, fmt::join(report.points, ", "), report.compared);
+  Print(fmt::format("{} iterations, stopped and resumed at {}: {} iterations compared\n",
+                    report.iterations, fmt::join(report.points, ", "), report.compared));
   if (!report.difference.empty()) {
-    fmt::print("DIFFERENT: {}\n", report.difference);
+    Print(fmt::format("DIFFERENT: {}\n", report.difference));
     return kExitDifference;
   }
-  fmt::print("losses, weights and optimizer state are equal bit for bit\n");
+  Print(fmt::format("losses, weights and optimizer state are equal bit for bit\n"));
   return kExitDone;
 }
 
