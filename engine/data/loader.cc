@@ -35,6 +35,21 @@ int64_t ResolveWorkers(const LoaderConfig& config) {
 
 int64_t AlignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+int64_t BufferCount(const LoaderConfig& config) { return config.loader.prefetch + config.max_held; }
+
+// What a batch holds: the source's fields and the samples' numbers in the data set.
+std::vector<SampleField> BatchFields(const SampleSource& source) {
+  std::vector<SampleField> fields(source.fields().begin(), source.fields().end());
+  fields.push_back({.name = "index", .dtype = DType::kI64});
+  return fields;
+}
+
+int64_t BytesOf(const std::vector<SampleField>& fields, int64_t batch_size) {
+  int64_t bytes = 0;
+  for (const SampleField& f : fields) bytes += AlignUp(f.BatchType(batch_size).bytes());
+  return bytes;
+}
+
 HostAllocator OrdinaryMemory() {
   return {.allocate = [](size_t bytes) { return std::aligned_alloc(kAlignment, bytes); },
           .release = [](void* p) { std::free(p); }};
@@ -63,7 +78,7 @@ class LoaderImpl final : public Loader {
   // ResourceExhausted where the system gives no memory or no thread.
   absl::Status Start() {
     const int64_t workers = ResolveWorkers(config_);
-    RETURN_IF_ERROR(MakeBuffers(config_.loader.prefetch + config_.max_held));
+    RETURN_IF_ERROR(MakeBuffers(BufferCount(config_)));
     // Enough that no worker idles while the oldest sample is still being decoded.
     items_.resize(static_cast<size_t>(std::max<int64_t>(1, 3 * workers)));
     for (Item& item : items_) {
@@ -171,11 +186,9 @@ class LoaderImpl final : public Loader {
   };
 
   absl::Status MakeBuffers(int64_t count) {
-    std::vector<SampleField> fields(source_->fields().begin(), source_->fields().end());
-    fields.push_back({.name = "index", .dtype = DType::kI64});
+    const std::vector<SampleField> fields = BatchFields(*source_);
     const int64_t capacity = sampler_.options().batch_size;
-    int64_t bytes = 0;
-    for (const SampleField& f : fields) bytes += AlignUp(f.BatchType(capacity).bytes());
+    const int64_t bytes = BytesOf(fields, capacity);
     buffers_.resize(static_cast<size_t>(count));
     for (Buffer& buffer : buffers_) {
       buffer.memory = allocator_.allocate(static_cast<size_t>(bytes));
@@ -453,6 +466,10 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(std::shared_ptr<const Sam
   auto loader = std::make_unique<LoaderImpl>(std::move(source), config, sampler);
   RETURN_IF_ERROR(loader->Start());
   return loader;
+}
+
+int64_t Loader::BufferBytes(const SampleSource& source, const LoaderConfig& config) {
+  return BufferCount(config) * BytesOf(BatchFields(source), config.sampler.batch_size);
 }
 
 }  // namespace capstan

@@ -55,6 +55,8 @@ class Loader : public BatchOwner {
  public:
   static absl::StatusOr<std::unique_ptr<Loader>> Create(std::shared_ptr<const SampleSource> source,
                                                         const LoaderConfig& config);
+  // Memory of the batches that such a loader keeps, in bytes: those ahead and those held.
+  static int64_t BufferBytes(const SampleSource& source, const LoaderConfig& config);
   virtual ~Loader() = default;
 
   // The next batch, null at the end of each epoch (and for ever from end_epoch on). After an error

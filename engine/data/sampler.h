@@ -81,6 +81,8 @@ class Sampler {
   int64_t batches_per_epoch() const { return Cut({}).batches(); }
   int64_t samples_per_epoch() const { return Cut({}).count(); }
   int64_t dropped_per_epoch() const;
+  // This rank's batches from a state to the end of its epoch.
+  int64_t batches_left(const SamplerState& state) const { return Cut(state).batches(); }
   const SamplerOptions& options() const { return options_; }
 
  private:

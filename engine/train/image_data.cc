@@ -31,6 +31,24 @@ absl::StatusOr<std::vector<Shape>> BatchShapes(const SamplerOptions& options,
   return shapes;
 }
 
+LoaderConfig ConfigOf(const DatasetSpec& spec, const LoaderRequest& request) {
+  return {.sampler = {.mode = request.mode,
+                      .batch_size = spec.batch_size.value_or(1),
+                      .shuffle = request.shuffle,
+                      .drop_last = request.drop_last,
+                      .seed = request.seed},
+          .loader = {.num_workers = spec.loader.num_workers, .prefetch = spec.loader.prefetch},
+          .bad_samples = {.policy = spec.bad_samples.policy == BadSamplesSpec::Policy::kSkip
+                                        ? BadSampleOptions::Policy::kSkip
+                                        : BadSampleOptions::Policy::kFail,
+                          .limit = spec.bad_samples.limit},
+          .seed = request.seed,
+          .start = request.start,
+          .end_epoch = request.end_epoch,
+          .max_held = request.max_held,
+          .stop = request.stop};
+}
+
 }  // namespace
 
 absl::Status CheckTransforms(const JobSpec& job) {
@@ -75,23 +93,12 @@ absl::StatusOr<std::shared_ptr<const ImageSource>> OpenImages(const DatasetSpec&
 absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const DatasetSpec& spec,
                                                    std::shared_ptr<const ImageSource> source,
                                                    const LoaderRequest& request) {
-  LoaderConfig config{
-      .sampler = {.mode = request.mode,
-                  .batch_size = spec.batch_size.value_or(1),
-                  .shuffle = request.shuffle,
-                  .drop_last = request.drop_last,
-                  .seed = request.seed},
-      .loader = {.num_workers = spec.loader.num_workers, .prefetch = spec.loader.prefetch},
-      .bad_samples = {.policy = spec.bad_samples.policy == BadSamplesSpec::Policy::kSkip
-                                    ? BadSampleOptions::Policy::kSkip
-                                    : BadSampleOptions::Policy::kFail,
-                      .limit = spec.bad_samples.limit},
-      .seed = request.seed,
-      .start = request.start,
-      .end_epoch = request.end_epoch,
-      .max_held = request.max_held,
-      .stop = request.stop};
-  return Loader::Create(std::move(source), config);
+  return Loader::Create(std::move(source), ConfigOf(spec, request));
+}
+
+int64_t LoaderBytes(const DatasetSpec& spec, const ImageSource& source,
+                    const LoaderRequest& request) {
+  return Loader::BufferBytes(source, ConfigOf(spec, request));
 }
 
 absl::StatusOr<std::vector<Shape>> TrainBatchShapes(const TrainSetSpec& spec,

@@ -35,6 +35,10 @@ absl::StatusOr<std::unique_ptr<Loader>> OpenLoader(const DatasetSpec& spec,
                                                    std::shared_ptr<const ImageSource> source,
                                                    const LoaderRequest& request);
 
+// Memory of the batches that such a loader keeps, in bytes.
+int64_t LoaderBytes(const DatasetSpec& spec, const ImageSource& source,
+                    const LoaderRequest& request);
+
 // The shapes of an epoch's batches: whole ones, and the tail where it differs.
 absl::StatusOr<std::vector<Shape>> TrainBatchShapes(const TrainSetSpec& spec,
                                                     const ImageSource& source);

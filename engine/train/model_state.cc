@@ -1,5 +1,6 @@
 #include "engine/train/model_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -43,6 +44,11 @@ bool AllFinite(std::span<const T> values) {
   return finite;
 }
 
+bool IsFinite(const TensorView& host) {
+  if (host.type.dtype == DType::kF64) return AllFinite<double>(host.Elements<double>());
+  return host.type.dtype != DType::kF32 || AllFinite<float>(host.Elements<float>());
+}
+
 TensorType RowMajor(TensorType type) {
   type.format = MemoryFormat::kPlain;
   return type;
@@ -67,23 +73,25 @@ absl::Status InitializeState(Executor& executor, uint64_t seed) {
   return absl::OkStatus();
 }
 
-bool IsFinite(const TensorView& host) {
-  if (host.type.dtype == DType::kF64) return AllFinite<double>(host.Elements<double>());
-  return host.type.dtype != DType::kF32 || AllFinite<float>(host.Elements<float>());
-}
-
 absl::StatusOr<std::vector<HostState>> ReadState(Executor& executor, StateGroup group) {
   std::vector<HostState> all;
   for (const StateEntry& entry : executor.plan().state) {
     if (GroupOf(entry) != group) continue;
-    HostTensor staged(entry.type);
-    RETURN_IF_ERROR(executor.device().CopyToHost(staged.data(), executor.State(entry).data,
-                                                 entry.type.bytes()));
-    HostTensor host(RowMajor(entry.type));
-    CopyTensor(staged.view(), host.view());
-    all.push_back({entry.name, std::move(host)});
+    HostState& state = all.emplace_back(HostState{.name = entry.name});
+    state.view = executor.State(entry);
+    if (executor.device().kind() == DeviceKind::kCpu) continue;
+    state.copy = HostTensor(entry.type);
+    RETURN_IF_ERROR(
+        executor.device().CopyToHost(state.copy.data(), state.view.data, entry.type.bytes()));
+    state.view = state.copy.view();
   }
   return all;
+}
+
+const HostState* FindNotFinite(const std::vector<HostState>& states) {
+  const auto bad = std::find_if(states.begin(), states.end(),
+                                [](const HostState& s) { return !IsFinite(s.view); });
+  return bad == states.end() ? nullptr : &*bad;
 }
 
 absl::Status WriteState(Executor& executor, const StateEntry& entry, const TensorView& host) {
@@ -92,6 +100,10 @@ absl::Status WriteState(Executor& executor, const StateEntry& entry, const Tenso
         "'{}' is {} in the file, the model needs {}; another model or other "
         "options wrote it",
         entry.name, host.type.ToString(), RowMajor(entry.type).ToString());
+  }
+  if (executor.device().kind() == DeviceKind::kCpu) {
+    CopyTensor(host, executor.State(entry));
+    return absl::OkStatus();
   }
   HostTensor staged(entry.type);
   CopyTensor(host, staged.view());
@@ -121,8 +133,8 @@ absl::StatusOr<uint64_t> DigestState(Executor& executor) {
   for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
     ASSIGN_OR_RETURN(const std::vector<HostState> states, ReadState(executor, group));
     for (const HostState& s : states) {
-      const std::string_view bytes(static_cast<const char*>(s.tensor.data()),
-                                   static_cast<size_t>(s.tensor.type().bytes()));
+      const std::string_view bytes(static_cast<const char*>(s.view.data),
+                                   static_cast<size_t>(s.view.type.bytes()));
       digest = RandomKey(digest).Mix(HashText(s.name)).Mix(HashText(bytes)).key();
     }
   }

@@ -21,17 +21,18 @@ absl::Status InitializeState(Executor& executor, uint64_t seed);
 enum class StateGroup : uint8_t { kNone, kWeights, kOptimizer };
 StateGroup GroupOf(const StateEntry& entry);
 
-// A named tensor in host memory, row-major whatever the device's order.
+// A named tensor as the host sees it, in the device's order.
 struct HostState {
   std::string name;
-  HostTensor tensor;
+  TensorView view;
+  HostTensor copy;  // behind the view, where the device's memory is not the host's
 };
 
-// False where a float tensor in host memory holds a NaN or an infinity.
-bool IsFinite(const TensorView& host);
-
-// Copies of all entries of a group.
+// All entries of a group, valid until the next run: on the CPU nothing is copied.
 absl::StatusOr<std::vector<HostState>> ReadState(Executor& executor, StateGroup group);
+
+// The first of them that holds a NaN or an infinity, or null.
+const HostState* FindNotFinite(const std::vector<HostState>& states);
 
 // Sets one entry from a row-major host tensor of its shape and type.
 absl::Status WriteState(Executor& executor, const StateEntry& entry, const TensorView& host);
@@ -41,7 +42,7 @@ absl::Status RestoreState(Executor& executor, StateGroup group, const Checkpoint
 // "weights", "optimizer": the group's name in a checkpoint.
 const char* NameOf(StateGroup group);
 
-// A digest of all entries of both groups, bit for bit.
+// A digest of all entries of both groups, bit for bit; comparable between runs of one plan.
 absl::StatusOr<uint64_t> DigestState(Executor& executor);
 
 }  // namespace capstan

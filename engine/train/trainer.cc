@@ -24,6 +24,18 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 
 const char kDefaultMetric[] = "top1";
 
+// How a job's training set is read, from its start.
+LoaderRequest TrainRequest(const JobSpec& job) {
+  return {.mode = SamplerMode::kTrain,
+          .seed = static_cast<uint64_t>(job.train.seed),
+          .end_epoch = job.train.epochs.value_or(std::numeric_limits<int64_t>::max()),
+          .max_held = job.strategy.accumulate + 1,
+          .shuffle = job.dataset.train->shuffle,
+          .drop_last = job.dataset.train->drop_last};
+}
+
+const LoaderRequest kEvaluateRequest = {.mode = SamplerMode::kEvaluate};
+
 // The keys that differ between the job of a checkpoint and this one.
 absl::StatusOr<std::vector<ChangedKey>> ChangedSince(const std::string& rendered,
                                                      const JobSpec& job,
@@ -144,25 +156,13 @@ absl::Status Trainer::CompareJobs(const TrainingState& saved) const {
 }
 
 absl::Status Trainer::OpenTrainLoader() {
-  const TrainSetSpec& spec = *job_.dataset.train;
   const SamplerPosition& at = state_.sampler;
-  LoaderRequest request{
-      .mode = SamplerMode::kTrain,
-      .seed = static_cast<uint64_t>(job_.train.seed),
-      .start = {at.epoch, at.samples, at.skipped.empty() ? 0 : at.skipped[0]},
-      .end_epoch = job_.train.epochs.value_or(std::numeric_limits<int64_t>::max()),
-      .max_held = job_.strategy.accumulate + 1,
-      .stop = options_.stop,
-      .shuffle = spec.shuffle,
-      .drop_last = spec.drop_last};
-  ASSIGN_OR_RETURN(loader_, OpenLoader(spec, setup_.train_images, request),
+  LoaderRequest request = TrainRequest(job_);
+  request.start = {at.epoch, at.samples, at.skipped.empty() ? 0 : at.skipped[0]};
+  request.stop = options_.stop;
+  ASSIGN_OR_RETURN(loader_, OpenLoader(*job_.dataset.train, setup_.train_images, request),
                    "while opening dataset.train ({})", job_.Where("dataset.train"));
-  const int64_t batches = loader_->sampler().batches_per_epoch();
-  iterations_per_epoch_ = (batches + job_.strategy.accumulate - 1) / job_.strategy.accumulate;
-  total_iterations_ = job_.train.max_iterations.value_or(std::numeric_limits<int64_t>::max());
-  if (job_.train.epochs.has_value()) {
-    total_iterations_ = std::min(total_iterations_, *job_.train.epochs * iterations_per_epoch_);
-  }
+  PlanLength();
   ASSIGN_OR_RETURN(
       schedule_,
       Schedule::Create(job_.optimizer->lr.choice, iterations_per_epoch_, total_iterations_),
@@ -173,6 +173,28 @@ absl::Status Trainer::OpenTrainLoader() {
         dropped, setup_.train_images->size()));
   }
   return absl::OkStatus();
+}
+
+int64_t Trainer::IterationsLeft(const SamplerState& at) const {
+  const int64_t batches = loader_->sampler().batches_left(at);
+  return (batches + job_.strategy.accumulate - 1) / job_.strategy.accumulate;
+}
+
+void Trainer::PlanLength() {
+  iterations_per_epoch_ = IterationsLeft({});
+  // Counted from where the run stands: on resuming, batches and accumulation may be others than
+  // those that made the iterations so far.
+  const SamplerState at = loader_->state();
+  const int64_t left = IterationsLeft(at);
+  total_iterations_ = job_.train.max_iterations.value_or(std::numeric_limits<int64_t>::max());
+  if (const auto epochs = job_.train.epochs; epochs.has_value()) {
+    const int64_t to_come =
+        at.epoch < *epochs ? left + (*epochs - at.epoch - 1) * iterations_per_epoch_ : 0;
+    total_iterations_ = std::min(total_iterations_, state_.iteration + to_come);
+  }
+  const int64_t beyond = std::max<int64_t>(0, total_iterations_ - state_.iteration - left);
+  total_epochs_ =
+      at.epoch + 1 + beyond / iterations_per_epoch_ + (beyond % iterations_per_epoch_ > 0 ? 1 : 0);
 }
 
 bool Trainer::stopping() const {
@@ -218,10 +240,11 @@ absl::StatusOr<bool> Trainer::Step() {
   clock_.compute += SecondsSince(compute_start);
   ++state_.iteration;
   ++state_.updates;
-  const bool epoch_ended = state_.iteration % iterations_per_epoch_ == 0;
-  if (epoch_ended) ++state_.epoch;
   const SamplerState after = loader_->state();
   state_.sampler = {after.epoch, after.samples, {after.skipped}};
+  epoch_ = batches.back()->epoch;
+  const bool epoch_ended = after.epoch > epoch_ || IterationsLeft(after) == 0;
+  if (epoch_ended) state_.epoch = epoch_ + 1;
   const double step = SecondsSince(start);
   mean_step_seconds_ = mean_step_seconds_ == 0 ? step : 0.95 * mean_step_seconds_ + 0.05 * step;
   const bool last = state_.iteration == total_iterations_;
@@ -325,8 +348,10 @@ absl::Status Trainer::Evaluate() {
   const std::string metric = job_.eval.metric.value_or(kDefaultMetric);
   ASSIGN_OR_RETURN(const double value, result.Metric(metric), "while reading {}",
                    job_.Where("eval.metric"));
-  const double before = state_.best_metric.value_or(HigherIsBetter(metric) ? -HUGE_VAL : HUGE_VAL);
-  const bool best = HigherIsBetter(metric) ? value > before : value < before;
+  const bool best =
+      std::isfinite(value) &&
+      (!state_.best_metric.has_value() ||
+       (HigherIsBetter(metric) ? value > *state_.best_metric : value < *state_.best_metric));
   state_.evaluation_due = false;
   if (best) {
     state_.best_metric = value;
@@ -346,12 +371,15 @@ absl::Status Trainer::Save() {
   std::vector<TensorGroup> groups;
   for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
     ASSIGN_OR_RETURN(held.emplace_back(), ReadState(session_->executor(), group));
+    if (group == StateGroup::kWeights) {
+      // Such weights must never become the latest or the best ones.
+      if (const HostState* bad = FindNotFinite(held.back()); bad != nullptr) {
+        return Diverged(bad->name + " holds NaN or infinity");
+      }
+    }
     TensorGroup& out = groups.emplace_back();
     out.name = NameOf(group);
-    for (const HostState& s : held.back()) {
-      if (!IsFinite(s.tensor.view())) return Diverged(s.name + " holds NaN or infinity");
-      out.tensors.push_back({s.name, s.tensor.view()});
-    }
+    for (const HostState& s : held.back()) out.tensors.push_back({s.name, s.view});
   }
   ASSIGN_OR_RETURN(const SavedCheckpoint saved, options_.store->Save(state_, groups),
                    "while saving iteration {}", state_.iteration);
@@ -365,8 +393,8 @@ void Trainer::Report() {
   options_.log->Train(
       {.iteration = state_.iteration,
        .total_iterations = total_iterations_,
-       .epoch = (state_.iteration - 1) / iterations_per_epoch_,
-       .total_epochs = (total_iterations_ + iterations_per_epoch_ - 1) / iterations_per_epoch_,
+       .epoch = epoch_,
+       .total_epochs = total_epochs_,
        .loss = last_loss_,
        .lr = last_rate_,
        .samples_per_s = seconds > 0 ? static_cast<double>(clock_.samples) / seconds : 0,
@@ -403,6 +431,17 @@ absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTabl
                      EvaluateBatchShapes(*job.dataset.eval, *setup.eval_images));
   }
   return setup;
+}
+
+int64_t BatchBytes(const JobSpec& job, const TrainingSetup& setup) {
+  int64_t bytes = 0;
+  if (setup.train_images != nullptr) {
+    bytes += LoaderBytes(*job.dataset.train, *setup.train_images, TrainRequest(job));
+  }
+  if (setup.eval_images != nullptr) {
+    bytes += LoaderBytes(*job.dataset.eval, *setup.eval_images, kEvaluateRequest);
+  }
+  return bytes;
 }
 
 absl::Status CheckSupported(const JobSpec& job) {

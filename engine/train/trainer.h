@@ -87,6 +87,10 @@ class Trainer {
   // Logs what changed in the job since a checkpoint; an error where it may not change.
   absl::Status CompareJobs(const TrainingState& saved) const;
   absl::Status OpenTrainLoader();
+  // Iterations from a place in the data to the end of its epoch.
+  int64_t IterationsLeft(const SamplerState& at) const;
+  // Sets how many iterations and epochs there are, seen from where the run stands.
+  void PlanLength();
   // The batches of one update; fewer at an epoch's end, none when training is over.
   absl::StatusOr<std::vector<BatchPtr>> NextBatches();
   absl::Status RunUpdate(const std::vector<BatchPtr>& batches);
@@ -107,8 +111,10 @@ class Trainer {
   std::optional<Schedule> schedule_;
   int64_t iterations_per_epoch_ = 0;
   int64_t total_iterations_ = 0;
+  int64_t total_epochs_ = 0;
   int64_t saved_iteration_ = -1;
   TrainingState state_;
+  int64_t epoch_ = 0;  // of the last iteration
   double last_loss_ = 0;
   double last_rate_ = 0;
   Clock clock_;
@@ -117,6 +123,10 @@ class Trainer {
 
 // Opens the data sets of a job and derives what to compile. Errors of the data are DataLoss.
 absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTables& tables);
+
+// Host memory of the batches that training such a job reads ahead and holds, an evaluation in
+// between included, in bytes.
+int64_t BatchBytes(const JobSpec& job, const TrainingSetup& setup);
 
 // InvalidArgument naming every key that asks for what this build cannot do yet.
 absl::Status CheckSupported(const JobSpec& job);

@@ -76,9 +76,10 @@ std::string Summary(const JobSpec& job, const TrainingSetup& setup, const Pipeli
   for (const auto& [slot, bytes] : StateBySlot(plan)) {
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", slot, HumanBytes(double(bytes)));
   }
-  return text + fmt::format(" ({}), scratch {}, together {}\n", parts,
-                            HumanBytes(double(plan.scratch_bytes)),
-                            HumanBytes(double(plan.state_bytes + plan.scratch_bytes)));
+  const int64_t batches = BatchBytes(job, setup);
+  return text + fmt::format(" ({}), scratch {}, batches {}, together {}\n", parts,
+                            HumanBytes(double(plan.scratch_bytes)), HumanBytes(double(batches)),
+                            HumanBytes(double(plan.state_bytes + plan.scratch_bytes + batches)));
 }
 
 std::string ParameterTable(const Plan& plan) {
