@@ -1,11 +1,11 @@
 #include "engine/passes/pipeline.h"
 
 #include <fmt/format.h>
+#include <regex.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 
 #include "engine/base/check.h"
 #include "engine/base/status.h"
@@ -30,17 +30,26 @@ absl::Status Verify(const Module& module, Stage stage) {
   return absl::OkStatus();
 }
 
+// Whether the POSIX extended regular expression `pattern` is found in `text`.
+absl::StatusOr<bool> Found(const std::string& pattern, const std::string& text) {
+  regex_t compiled;
+  const int code = regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
+  if (code != 0) {
+    char reason[256];
+    regerror(code, &compiled, reason, sizeof(reason));
+    return InvalidArgument("--dump: '{}' is not a regular expression ({})", pattern, reason);
+  }
+  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
+  regfree(&compiled);
+  return found;
+}
+
 absl::Status Dump(const DumpOptions& options, size_t number, const std::string& pass,
                   const Module& module) {
   if (options.folder.empty()) return absl::OkStatus();
   if (!options.regex.empty()) {
-    // std::regex reports a bad pattern by throwing.
-    try {
-      if (!std::regex_search(pass, std::regex(options.regex))) return absl::OkStatus();
-    } catch (const std::regex_error& e) {
-      return InvalidArgument("--dump: '{}' is not a regular expression ({})", options.regex,
-                             e.what());
-    }
+    ASSIGN_OR_RETURN(const bool wanted, Found(options.regex, pass));
+    if (!wanted) return absl::OkStatus();
   }
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);

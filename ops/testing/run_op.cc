@@ -1,9 +1,9 @@
 #include "ops/testing/run_op.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/kernel/strided.h"
+#include "ops/op_suite/run_kernel.h"
 
 namespace capstan {
 namespace {
@@ -67,28 +67,6 @@ std::vector<double> ValuesOf(const HostTensor& host) {
   return values;
 }
 
-// Runs the row with its prepared state and workspace.
-void RunRow(const KernelRow& row, const OpCall& call, std::span<const TensorView> outputs,
-            std::span<const TensorView> inputs, int threads) {
-  KernelContext context;
-  context.threads = threads;
-  std::shared_ptr<const void> prepared;
-  if (row.prepare != nullptr) {
-    auto made = row.prepare(call);
-    CHECK_OK(made);
-    prepared = *made;
-  }
-  context.prepared = prepared.get();
-  HostTensor workspace;
-  if (row.workspace_bytes != nullptr) {
-    context.workspace_bytes = row.workspace_bytes(call, prepared.get());
-    workspace = HostTensor({DType::kU8, {context.workspace_bytes}});
-    context.workspace = workspace.data();
-  }
-  row.fn(context, outputs, inputs, call.attrs);
-  CHECK_OK(context.status);
-}
-
 }  // namespace
 
 std::vector<std::vector<double>> RunOp(const OpDef& op, AnyStruct attrs,
@@ -97,7 +75,7 @@ std::vector<std::vector<double>> RunOp(const OpDef& op, AnyStruct attrs,
   if (attrs.empty()) attrs = AnyStruct::Create(*op.attrs);
   OpCall call{.op = &op, .attrs = std::move(attrs)};
   std::vector<HostTensor> memory;
-  std::vector<TensorView> in, out;
+  std::vector<TensorView> in;
   for (const TestTensor& tensor : inputs) {
     call.inputs.push_back(tensor.absent ? std::nullopt : std::optional(tensor.type));
     if (!tensor.absent) memory.push_back(Filled(tensor));
@@ -105,18 +83,13 @@ std::vector<std::vector<double>> RunOp(const OpDef& op, AnyStruct attrs,
   }
   CHECK_OK(InferCall(call));
   FollowFormat(call);
-  std::vector<HostTensor> results;
-  for (const TensorType& type : call.outputs) {
-    results.emplace_back(type);
-    std::memset(results.back().data(), 0xFF, static_cast<size_t>(type.bytes()));
-    out.push_back(results.back().view());
-  }
   const KernelTable table(kernels);
   const auto row = table.Select(call, DeviceKind::kCpu);
   CHECK_OK(row);
-  RunRow(**row, call, out, in, threads);
+  const auto results = RunKernel(**row, call, in, {.threads = threads});
+  CHECK_OK(results);
   std::vector<std::vector<double>> values;
-  for (const HostTensor& result : results) values.push_back(ValuesOf(result));
+  for (const HostTensor& result : *results) values.push_back(ValuesOf(result));
   return values;
 }
 

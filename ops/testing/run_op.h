@@ -21,8 +21,8 @@ inline TestTensor Numbers(Shape shape, std::vector<double> values, DType dtype =
 }
 
 // Every output in logical order. The call must infer; of `kernels` the best row for it is taken.
-// Opaque arguments are given as bytes. Outputs are poisoned first; images among them are
-// channels_last if an input is.
+// Opaque arguments are given as bytes. Output images are channels_last if an input is. What the
+// kernel must not do (ops/op_suite/run_kernel.h) ends the test.
 std::vector<std::vector<double>> RunOp(const OpDef& op, AnyStruct attrs,
                                        const std::vector<KernelRow>& kernels,
                                        const std::vector<TestTensor>& inputs, int threads = 1);
