@@ -78,6 +78,7 @@ def op(name, srcs = [], hdrs = [], deps = []):
             srcs = [name + "_test.cc"],
             deps = [
                 ":" + name,
+                "//engine/tensor",
                 "//ops/testing",
                 "//tools/third_party:gtest_main",
             ] + deps,
