@@ -16,11 +16,15 @@ static_assert(std::endian::native == std::endian::little, "ZIP numbers are littl
 
 constexpr uint32_t kLocalHeader = 0x04034b50;
 constexpr uint32_t kDirectoryEntry = 0x02014b50;
+constexpr uint32_t kDirectoryEnd64 = 0x06064b50;
+constexpr uint32_t kDirectoryEnd64Locator = 0x07064b50;
 constexpr uint16_t kZip64Extra = 1;
 constexpr uint64_t kMaxDirectoryBytes = 100'000'000;
 
 constexpr size_t kLocalHeaderBytes = 30;
 constexpr size_t kDirectoryEntryBytes = 46;
+constexpr size_t kDirectoryEndBytes = 22;
+constexpr size_t kDirectoryEnd64Bytes = 56;
 constexpr size_t kLocatorBytes = 20;
 
 template <typename T>
@@ -43,21 +47,27 @@ struct Directory {
 
 absl::StatusOr<Directory> FindDirectory(const ByteSource& source) {
   // The end record is followed by a comment of at most 65,535 bytes.
+  const uint64_t tail_bytes = std::min<uint64_t>(source.size(), kDirectoryEndBytes + 65'535);
   const uint64_t tail_start = source.size() - tail_bytes;
   ASSIGN_OR_RETURN(const std::string tail, ReadText(source, {tail_start, tail_bytes}));
   const std::string mark("PK\x05\x06");
   size_t at = tail.rfind(mark);
+  while (at != std::string::npos && at + kDirectoryEndBytes > tail.size()) {
     if (at == 0) break;
     at = tail.rfind(mark, at - 1);
   }
+  if (at == std::string::npos || at + kDirectoryEndBytes > tail.size()) {
     return Damaged(source, "its directory is missing (the file is truncated)");
   }
   const std::string_view end = std::string_view(tail).substr(at);
   Directory directory{{NumberAt<uint32_t>(end, 16), NumberAt<uint32_t>(end, 12)},
                       NumberAt<uint16_t>(end, 10)};
   if (at >= kLocatorBytes &&
+      NumberAt<uint32_t>(tail, at - kLocatorBytes) == kDirectoryEnd64Locator) {
     const auto end64_offset = NumberAt<uint64_t>(tail, at - kLocatorBytes + 8);
     ASSIGN_OR_RETURN(const std::string end64,
+                     ReadText(source, {end64_offset, kDirectoryEnd64Bytes}));
+    if (NumberAt<uint32_t>(end64, 0) != kDirectoryEnd64) {
       return Damaged(source, "its ZIP64 record is not where it should be");
     }
     directory = {{NumberAt<uint64_t>(end64, 48), NumberAt<uint64_t>(end64, 40)},
