@@ -1,5 +1,7 @@
 #include "engine/data/image_dataset.h"
 
+#include <algorithm>
+
 #include "engine/base/status.h"
 #include "engine/data/image_folder.h"
 #include "engine/data/image_list.h"
@@ -7,6 +9,8 @@
 
 namespace capstan {
 namespace {
+
+constexpr size_t kRowsShown = 10;
 
 using Opened = absl::StatusOr<std::unique_ptr<ImageDataset>>;
 
@@ -70,9 +74,21 @@ absl::StatusOr<std::optional<ImageShape>> GeneratedShape(const Section& dataset)
   return shape;
 }
 
-Opened OpenImageDataset(const Section& dataset, int64_t model_classes) {
+Opened OpenUsableRows(const Section& dataset, int64_t model_classes) {
   ASSIGN_OR_RETURN(const DatasetRow* row, FindRow(dataset));
   return row->open(dataset.options, model_classes);
+}
+
+Opened OpenImageDataset(const Section& dataset, int64_t model_classes) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ImageDataset> set, OpenUsableRows(dataset, model_classes));
+  const RefusedRows& refused = set->refused();
+  if (refused.count == 0) return set;
+  std::string message = fmt::format("{} line(s) cannot be used", refused.count);
+  const size_t shown = std::min(refused.examples.size(), kRowsShown);
+  for (size_t i = 0; i < shown; ++i) message += "\n  " + refused.examples[i];
+  const int64_t more = refused.count - static_cast<int64_t>(shown);
+  if (more > 0) message += fmt::format("\n  and {} more; `trainer check-data` shows them", more);
+  return InvalidArgument("{}", message);
 }
 
 }  // namespace capstan

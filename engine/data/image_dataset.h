@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,15 @@
 #include "engine/data/image.h"
 
 namespace capstan {
+
+// Rows of a label file that give no sample.
+struct RefusedRows {
+  int64_t count = 0;
+  std::map<std::string, int64_t> kinds;  // what is wrong -> rows
+  std::vector<std::string> examples;     // "list.txt:37: why", the first kMaxExamples
+
+  static constexpr size_t kMaxExamples = 1000;
+};
 
 class ImageDataset {
  public:
@@ -35,8 +45,11 @@ class ImageDataset {
   int64_t classes() const { return classes_; }
   // By class id; empty where the data set has no names.
   const std::vector<std::string>& class_names() const { return class_names_; }
+  // Empty in a data set of OpenImageDataset.
+  const RefusedRows& refused() const { return refused_; }
 
  protected:
+  RefusedRows refused_;
   int64_t classes_ = 0;
   std::vector<std::string> class_names_;
 };
@@ -48,8 +61,14 @@ std::span<const DataChoice> ImageDatasetChoices();
 // for sets of files. Reads no file.
 absl::StatusOr<std::optional<ImageShape>> GeneratedShape(const Section& dataset);
 
-// `model_classes` is the number of classes that ids must stay below; 0 leaves it open.
+// `model_classes` is the number of classes that ids must stay below; 0 leaves it open. Errors name
+// the rows that cannot be used, ten of them at most.
 absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageDataset(const Section& dataset,
                                                                int64_t model_classes);
+
+// The same, but rows that cannot be used are counted in refused() instead of being an error. All
+// may be, so the set may have no sample.
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenUsableRows(const Section& dataset,
+                                                             int64_t model_classes);
 
 }  // namespace capstan

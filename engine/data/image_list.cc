@@ -14,12 +14,12 @@
 namespace capstan {
 namespace {
 
-constexpr size_t kFaultsShown = 10;
-
 class ImageList final : public PictureSet {
  public:
-  ImageList(const ImageListOptions& options, PictureTable table)
-      : PictureSet(options.root, std::move(table)), list_(options.list) {}
+  ImageList(const ImageListOptions& options, PictureTable table, RefusedRows refused)
+      : PictureSet(options.root, std::move(table)), list_(options.list) {
+    refused_ = std::move(refused);
+  }
 
   std::string Describe(int64_t index) const override {
     const auto begin = table_.text().begin();
@@ -36,28 +36,35 @@ class ImageList final : public PictureSet {
   std::string list_;
 };
 
-// Why a line is refused, or "" with the length of its path and its label.
-std::string ParseLine(std::string_view line, std::string_view delimiter, int64_t model_classes,
-                      size_t* path_length, int32_t* label) {
+struct RowFault {
+  const char* kind = nullptr;  // null: none
+  std::string problem;
+};
+
+// Why a line is refused, or the length of its path and its label.
+RowFault ParseLine(std::string_view line, std::string_view delimiter, int64_t model_classes,
+                   size_t* path_length, int32_t* label) {
   const size_t at = line.rfind(delimiter);
   const bool tab_would_do = delimiter != "\t" && line.find('\t') != std::string_view::npos;
   const char* hint = tab_would_do ? "; the line holds a tab: set delimiter: \"\\t\"" : "";
   if (at == std::string_view::npos) {
-    return fmt::format("no delimiter {} between path and class id{}", Quote(delimiter), hint);
+    return {"line without the delimiter",
+            fmt::format("no delimiter {} between path and class id{}", Quote(delimiter), hint)};
   }
-  if (at == 0) return "no path before the class id";
+  if (at == 0) return {"line without a path", "no path before the class id"};
   const std::string_view value = line.substr(at + delimiter.size());
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *label);
   if (value.empty() || error != std::errc() || end != value.data() + value.size()) {
-    return fmt::format("class id '{}' is not a whole number{}", value, hint);
+    return {"class id that is no whole number",
+            fmt::format("class id '{}' is not a whole number{}", value, hint)};
   }
   if (*label < 0 || (model_classes > 0 && *label >= model_classes)) {
     const std::string range =
         model_classes > 0 ? fmt::format("0..{}", model_classes - 1) : "0, 1, 2, ...";
-    return fmt::format("class id {} is outside {}", *label, range);
+    return {"class id out of range", fmt::format("class id {} is outside {}", *label, range)};
   }
   *path_length = at;
-  return "";
+  return {};
 }
 
 }  // namespace
@@ -70,8 +77,7 @@ absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageList(const ImageListOptio
   RETURN_IF_ERROR(ReadFile(path, &text), "while opening the image list");
 
   PictureTable table;
-  std::vector<std::string> faults;
-  size_t fault_count = 0;
+  RefusedRows refused;
   int64_t max_label = -1;
   table.Reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   ForEachLine(text, [&](int64_t number, std::string_view line) {
@@ -80,23 +86,21 @@ absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageList(const ImageListOptio
     if (line.empty()) return;
     size_t path_length = 0;
     int32_t label = 0;
-    std::string fault = ParseLine(line, options.delimiter, model_classes, &path_length, &label);
-    if (fault.empty()) {
+    RowFault fault = ParseLine(line, options.delimiter, model_classes, &path_length, &label);
+    if (fault.kind == nullptr) {
       table.AddPart(static_cast<size_t>(line.data() - text.data()), path_length, label);
       max_label = std::max<int64_t>(max_label, label);
-    } else if (++fault_count <= kFaultsShown) {
-      faults.push_back(fmt::format("{}:{}: {}", path, number, fault));
+      return;
+    }
+    ++refused.count;
+    ++refused.kinds[fault.kind];
+    if (refused.examples.size() < RefusedRows::kMaxExamples) {
+      refused.examples.push_back(fmt::format("{}:{}: {}", path, number, fault.problem));
     }
   });
-  if (fault_count > 0) {
-    std::string message = fmt::format("{}: {} line(s) cannot be used", path, fault_count);
-    for (const std::string& fault : faults) message += "\n  " + fault;
-    if (fault_count > faults.size()) {
-      message += fmt::format("\n  and {} more", fault_count - faults.size());
-    }
-    return InvalidArgument("{}", message);
+  if (table.size() + refused.count == 0) {
+    return InvalidArgument("{}: the image list is empty", path);
   }
-  if (table.size() == 0) return InvalidArgument("{}: the image list is empty", path);
 
   std::vector<std::string> names;
   int64_t classes = max_label + 1;
@@ -105,7 +109,7 @@ absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageList(const ImageListOptio
     classes = std::max(classes, static_cast<int64_t>(names.size()));
   }
   table.SetText(std::move(text));
-  auto set = std::make_unique<ImageList>(options, std::move(table));
+  auto set = std::make_unique<ImageList>(options, std::move(table), std::move(refused));
   set->SetClasses(classes, std::move(names));
   return set;
 }

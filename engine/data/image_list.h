@@ -3,7 +3,7 @@
 //   train/n01440764/n01440764_10026.JPEG 0
 //
 // The last delimiter of a line splits it, so paths may hold blanks. A byte order mark, CRLF and
-// blank lines are accepted. All faults of the file are reported at once, before anything is read.
+// blank lines are accepted. Lines at fault are gathered in refused(), before any picture is read.
 #pragma once
 
 #include <array>

@@ -142,6 +142,43 @@ TEST(Images, UnreadableFilesFollowThePolicy) {  // IMG-02
   EXPECT_THAT(failed.output, HasSubstr("bad_samples.policy: fail"));
 }
 
+TEST(Images, CheckDataFindsAllOfThemAtOnce) {  // LBL-04, IMG-02, IMG-04
+  const JobFolder job("check_data");
+  job.CopyPicture("really_png.JPEG", "x.JPEG");
+  job.CopyPicture("html.jpg", "y.jpg");
+  job.CopyPicture("zero.jpg", "z.jpg");
+  job.CopyPicture("trunc_half_base.jpg", "half.jpg");
+  WriteJob(job, {"x.JPEG", "y.jpg", "z.jpg", "missing.jpg", "half.jpg"});
+  const Outcome pictures = job.Run("check-data");
+  EXPECT_EQ(pictures.status, 3) << pictures.output;
+  for (const char* text :
+       {"y.jpg (train.txt:18): not a JPEG or PNG picture",
+        "z.jpg (train.txt:19): the file is empty", "missing.jpg (train.txt:20): open ",
+        "half.jpg (train.txt:21): damaged JPEG", "dataset.train (", "): 17 of 21 samples are sound",
+        "1  file that is no picture; first: y.jpg (train.txt:18)", "bad by class: 0: 4 of 11\n",
+        "more than bad_samples.limit 0.001 allows: a run ends", "): 1 of 1 samples are sound",
+        "2 of 3 classes have no sample: 0, 1\n"}) {
+    EXPECT_THAT(pictures.output, HasSubstr(text));
+  }
+
+  job.Write("train.txt", "red.jpg 0\nred.jpg 3\nmissing.jpg 1\nred.jpg\n");
+  job.Write("val.txt", "");
+  const Outcome rows = job.Run("check-data");
+  EXPECT_EQ(rows.status, 3) << rows.output;
+  for (const char* text : {"train.txt:2: class id 3 is outside 0..2", "train.txt:4: no delimiter",
+                           "missing.jpg (train.txt:3): open ", "1 of 4 samples are sound",
+                           "1  class id out of range\n", "a run refuses this data set",
+                           "val.txt: the image list is empty"}) {
+    EXPECT_THAT(rows.output, HasSubstr(text));
+  }
+
+  job.Write("train.txt", "red.jpg 0\nred.jpg 1\nred.jpg 2\n");
+  job.Write("val.txt", "red.jpg 0\nred.jpg 1\nred.jpg 2\n");
+  const Outcome sound = job.Run("check-data");
+  EXPECT_EQ(sound.status, 0) << sound.output;
+  EXPECT_THAT(sound.output, HasSubstr("3 of 3 samples are sound\n"));
+}
+
 TEST(Images, EvaluationLeavesBadSamplesOutAndSaysSo) {  // IMG-02
   const JobFolder job("evaluation");
   WriteJob(job, {});

@@ -41,6 +41,7 @@ absl::StatusOr<int> CompareCommand(const CommandLine& line, const EngineTables& 
 absl::StatusOr<int> ExportCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> ExplainCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> VerifyResumeCommand(const CommandLine& line, const EngineTables& tables);
+absl::StatusOr<int> CheckDataCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> RenderCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> SchemaCommand(const CommandLine& line, const EngineTables& tables);
 

@@ -183,6 +183,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   verify->add_option("--work-dir", line.work_dir,
                      "folder for the runs; default: output_dir/verify");
+  add("check-data", "read every row and decode every picture of both data sets", CheckDataCommand);
   add("render", "print the whole job, defaults and overrides included", RenderCommand);
   CLI::App* schema =
       add("schema", "print the JSON Schema of job files, for editors", SchemaCommand);
