@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/base/reflect.h"
+#include "engine/config/diagnostics.h"
 #include "engine/config/source_map.h"
 
 namespace capstan {
@@ -405,6 +406,13 @@ struct LogSpec {
   }
 };
 
+// A key of another tool's job file that has no meaning here.
+struct IgnoredKey {
+  Position at;
+  std::string path;
+  std::string why;  // "..., because <why>"
+};
+
 struct JobSpec {
   enum class Device { kAuto, kCpu, kCuda };
   friend constexpr std::array<const char*, 3> EnumNamesOf(Device) {
@@ -428,7 +436,9 @@ struct JobSpec {
   std::string output_dir = "output";
   Device device = Device::kAuto;
 
-  SourceMap sources;  // not a key: where the others were written
+  // Not keys: where the others were written, and what a file in a dialect says for nothing.
+  SourceMap sources;
+  std::vector<IgnoredKey> ignored;
 
   // "job.yaml:4:31": the place of a value, or of the nearest part around it that was written.
   std::string Where(std::string_view path) const { return sources.Where(path); }

@@ -16,7 +16,8 @@
 
 namespace capstan {
 
-// `overrides` are "a.b=v" texts, applied in order.
+// `overrides` are "a.b=v" texts, applied in order. A file in a dialect (dialect.h) takes them by
+// its own keys and by ours, the latter after all of the former.
 absl::StatusOr<JobSpec> LoadJob(const std::string& path, const ChoiceTable& choices,
                                 const std::vector<std::string>& overrides = {});
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine/config/diagnostics.h"
+#include "engine/config/dialect.h"
 #include "engine/config/job_keys.h"
 #include "engine/config/job_spec.h"
 #include "engine/config/scalars.h"
@@ -82,6 +83,24 @@ void AddTable(const TypeInfo& type, const std::string& path, std::string* out) {
   }
 }
 
+// What becomes of the keys of another tool's files.
+void AddDialect(const Dialect& dialect, std::string* out) {
+  *out += fmt::format(
+      "## Files of {}\n\nRead as they are: a file with the key {} at its top. `trainer render` "
+      "prints our form.\n\n| key | becomes |\n|---|---|\n",
+      dialect.name, fmt::join(dialect.marks, " or "));
+  for (const DialectRow& row : dialect.rows) {
+    std::string becomes = "`" + row.to + "`";
+    if (!row.only.empty()) {
+      becomes = fmt::format("must be {}: {}", row.only, row.why);
+    } else if (row.to.empty()) {
+      becomes = row.convert == nullptr ? "ignored, because " + row.why : row.why;
+    }
+    *out += fmt::format("| `{}` | {} |\n", row.path, Cell(becomes));
+  }
+  *out += "\n";
+}
+
 }  // namespace
 
 std::string MarkdownReference(const ChoiceTable& choices) {
@@ -98,6 +117,7 @@ std::string MarkdownReference(const ChoiceTable& choices) {
       AddTable(*choice.options, choice.name, &out);
     }
   }
+  for (const Dialect& dialect : Dialects()) AddDialect(dialect, &out);
   return out;
 }
 

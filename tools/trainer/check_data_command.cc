@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "engine/base/status.h"
-#include "engine/config/load_job.h"
 #include "engine/data/check_images.h"
 #include "engine/train/image_data.h"
 #include "tools/trainer/commands.h"
@@ -130,7 +129,7 @@ absl::StatusOr<bool> CheckSet(const DatasetSpec& spec, const std::string& name,
 }  // namespace
 
 absl::StatusOr<int> CheckDataCommand(const CommandLine& line, const EngineTables& tables) {
-  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(const JobSpec job, ReadJob(line, tables));
   RETURN_IF_ERROR(CheckTransforms(job));
   const ModelRow* model = FindModel(tables.models, job.model.choice.name);
   CHECK(model != nullptr) << "the job reader lets only known models pass";

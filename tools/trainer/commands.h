@@ -33,6 +33,9 @@ struct CommandLine {
 // To standard output. Main reports what could not be written.
 void Print(const std::string& text);
 
+// The job of `-c` and `-o`. Keys that have no meaning here are listed on standard error.
+absl::StatusOr<JobSpec> ReadJob(const CommandLine& line, const EngineTables& tables);
+
 // Each returns an exit status.
 absl::StatusOr<int> TrainCommand(const CommandLine& line, const EngineTables& tables);
 absl::StatusOr<int> EvaluateCommand(const CommandLine& line, const EngineTables& tables);

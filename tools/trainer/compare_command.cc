@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/base/status.h"
-#include "engine/config/load_job.h"
 #include "engine/train/compare_activations.h"
 #include "engine/train/trainer.h"
 #include "tools/trainer/commands.h"
@@ -50,7 +49,7 @@ void PrintFirst(const LayerDifference& d, double tolerance) {
 }  // namespace
 
 absl::StatusOr<int> CompareCommand(const CommandLine& line, const EngineTables& tables) {
-  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(const JobSpec job, ReadJob(line, tables));
   RETURN_IF_ERROR(CheckSupported(job));
   ASSIGN_OR_RETURN(const GoldenActivations golden, GoldenActivations::Open(line.golden),
                    "while reading --golden");

@@ -2,7 +2,6 @@
 
 #include "engine/base/status.h"
 #include "engine/config/job_checks.h"
-#include "engine/config/load_job.h"
 #include "engine/train/evaluate.h"
 #include "engine/train/image_data.h"
 #include "engine/train/loss_options.h"
@@ -14,7 +13,7 @@
 namespace capstan {
 
 absl::StatusOr<int> EvaluateCommand(const CommandLine& line, const EngineTables& tables) {
-  ASSIGN_OR_RETURN(JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(JobSpec job, ReadJob(line, tables));
   RETURN_IF_ERROR(CheckCanEvaluate(job));
   // The training data need not be there.
   job.dataset.train.reset();

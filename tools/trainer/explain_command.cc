@@ -4,7 +4,6 @@
 
 #include "engine/base/status.h"
 #include "engine/base/text.h"
-#include "engine/config/load_job.h"
 #include "engine/ir/text.h"
 #include "engine/train/trainer.h"
 #include "tools/trainer/commands.h"
@@ -138,7 +137,7 @@ std::string MemoryTimeline(const Plan& plan) {
 }  // namespace
 
 absl::StatusOr<int> ExplainCommand(const CommandLine& line, const EngineTables& tables) {
-  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(const JobSpec job, ReadJob(line, tables));
   ASSIGN_OR_RETURN(const TrainingSetup setup, SetUpTraining(job, tables));
   if (line.show == "model") {
     ASSIGN_OR_RETURN(const Module module, BuildModule(setup.request, tables));

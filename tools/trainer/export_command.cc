@@ -2,7 +2,6 @@
 
 #include "engine/base/status.h"
 #include "engine/base/text.h"
-#include "engine/config/load_job.h"
 #include "engine/train/model_state.h"
 #include "tools/trainer/commands.h"
 #include "tools/trainer/exit_status.h"
@@ -15,7 +14,7 @@ absl::StatusOr<int> ExportCommand(const CommandLine& line, const EngineTables& t
     return InvalidArgument("--to {}: export writes safetensors; name a file *.safetensors",
                            line.to);
   }
-  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(const JobSpec job, ReadJob(line, tables));
   ASSIGN_OR_RETURN(const CheckpointReader reader, OpenCheckpoint(job, line.checkpoint));
   const char* group = NameOf(StateGroup::kWeights);
   const TensorFiles* files = reader.Group(group);

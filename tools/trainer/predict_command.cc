@@ -8,7 +8,6 @@
 
 #include "engine/base/status.h"
 #include "engine/checkpoint/file_io.h"
-#include "engine/config/load_job.h"
 #include "engine/data/file.h"
 #include "engine/data/image_source.h"
 #include "engine/train/trainer.h"
@@ -76,7 +75,7 @@ absl::StatusOr<std::vector<std::string>> PicturePaths(const std::vector<std::str
 }  // namespace
 
 absl::StatusOr<int> PredictCommand(const CommandLine& line, const EngineTables& tables) {
-  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(const JobSpec job, ReadJob(line, tables));
   RETURN_IF_ERROR(CheckSupported(job));
   if (!job.dataset.eval.has_value()) {
     return InvalidArgument(

@@ -6,7 +6,6 @@
 #include "engine/base/status.h"
 #include "engine/checkpoint/file_io.h"
 #include "engine/config/job_checks.h"
-#include "engine/config/load_job.h"
 #include "engine/config/render.h"
 #include "engine/train/trainer.h"
 #include "tools/trainer/commands.h"
@@ -70,7 +69,7 @@ absl::StatusOr<TrainEnd> Run(const JobSpec& job, const EngineTables& tables,
 }  // namespace
 
 absl::StatusOr<int> TrainCommand(const CommandLine& line, const EngineTables& tables) {
-  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(const JobSpec job, ReadJob(line, tables));
   RETURN_IF_ERROR(CheckCanTrain(job));
   RETURN_IF_ERROR(CheckSupported(job));
   HandleSignals();

@@ -4,7 +4,6 @@
 
 #include "engine/base/status.h"
 #include "engine/config/job_checks.h"
-#include "engine/config/load_job.h"
 #include "engine/train/verify_resume.h"
 #include "tools/trainer/commands.h"
 #include "tools/trainer/exit_status.h"
@@ -12,7 +11,7 @@
 namespace capstan {
 
 absl::StatusOr<int> VerifyResumeCommand(const CommandLine& line, const EngineTables& tables) {
-  ASSIGN_OR_RETURN(const JobSpec job, LoadJob(line.config, tables.choices, line.overrides));
+  ASSIGN_OR_RETURN(const JobSpec job, ReadJob(line, tables));
   RETURN_IF_ERROR(CheckCanTrain(job));
   const std::string folder = line.work_dir.empty() ? job.output_dir + "/verify" : line.work_dir;
   ASSIGN_OR_RETURN(const std::unique_ptr<RunLog> log,
