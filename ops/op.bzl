@@ -78,6 +78,8 @@ def op(name, srcs = [], hdrs = [], deps = []):
             srcs = [name + "_test.cc"],
             deps = [
                 ":" + name,
+                "//engine/base",
+                "//engine/ir",
                 "//engine/tensor",
                 "//ops/testing",
                 "//tools/third_party:gtest_main",

@@ -37,7 +37,9 @@ TEST(ClosedForm, ParametersAreThoseOfTheGoldens) {
     const json goldens = Load(path);
     const json& parameters = goldens["closed_form"]["parameters"];
     EXPECT_EQ(parameters.size(), 5u);
-    for (const auto& [name, tensor] : parameters.items()) {
+    for (const auto& item : parameters.items()) {
+      const std::string& name = item.key();
+      const json& tensor = item.value();
       SCOPED_TRACE(name);
       const Shape shape(tensor["shape"].get<std::vector<int64_t>>());
       ForSamples(tensor, [&](int64_t index, double value) {
