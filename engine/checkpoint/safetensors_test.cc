@@ -256,6 +256,16 @@ TEST(Safetensors, IndexFiles) {
     Spill(index, bad);
     EXPECT_FALSE(TensorFiles::Open(index).ok()) << bad;
   }
+
+  // Lists in lists are dropped as they come, and many names take no quadratic time.
+  const std::string deep(5'000'000, '[');
+  Spill(index, "{\"x\": " + deep + std::string(deep.size(), ']') +
+                   R"(, "weight_map": {"a": "1.safetensors"}})");
+  EXPECT_TRUE(TensorFiles::Open(index).ok());
+  std::string many = R"({"weight_map": {"a": "1.safetensors")";
+  for (int i = 0; i < 300'000; ++i) many += fmt::format(R"(, "t{}": "1.safetensors")", i);
+  Spill(index, many + "}}");
+  EXPECT_TRUE(TensorFiles::Open(index).ok());
 }
 
 // Random changes of a good file: an error or a file whose tensors can be read, never a crash.

@@ -14,8 +14,14 @@ namespace {
 
 // Generous for weights (a tensor makes about 30 objects), small enough for any machine.
 constexpr size_t kMaxObjects = size_t{1} << 21;
-constexpr size_t kMaxHeld = size_t{1} << 23;  // ids on the stack, in containers and in the memo
-constexpr uint64_t kMaxNameBytes = 65'536;
+// Of four bytes each: ids on the stack and in containers, and what is larger as so many of them.
+constexpr size_t kMaxHeld = size_t{1} << 23;
+constexpr size_t kMemoCost = 8;
+constexpr size_t kRecordCost = 64;  // a tensor or a storage
+// A call copies its arguments, a name is read as often as it is used: both must be short.
+constexpr size_t kMaxArguments = 16;
+constexpr uint64_t kMaxNameBytes = 4096;
+constexpr size_t kMaxKeyBytes = 64;
 constexpr size_t kMaxNdim = 64;  // NumPy's own limit
 constexpr int64_t kHighestProtocol = 5;
 constexpr size_t kBufferBytes = 65'536;
@@ -241,7 +247,10 @@ absl::StatusOr<Pickle> PickleMachine::Run() {
     RETURN_IF_ERROR(Take(&code, 1));
     if (code == '.') break;
     const Opcode* opcode = opcodes[code];
-    if (opcode == nullptr) return Fail("there is the opcode {:#04x}, which is not known", code);
+    if (opcode == nullptr) {
+      const std::string letter = code > ' ' && code < 0x7f ? fmt::format(" ('{:c}')", code) : "";
+      return Fail("there is the opcode {:#04x}{}, which is not known", code, letter);
+    }
     RETURN_IF_ERROR((this->*opcode->run)(opcode->argument), "while reading {}", opcode->name);
   }
   if (stack_.size() != 1) return Fail("it ends with {} objects, not one", stack_.size());
@@ -479,13 +488,13 @@ absl::Status PickleMachine::Put(int bytes) {
   ASSIGN_OR_RETURN(const uint64_t key, TakeNumber(bytes));
   ASSIGN_OR_RETURN(const PickleId id, Top());
   memo_[key] = id;
-  return Hold(1);
+  return Hold(kMemoCost);
 }
 
 absl::Status PickleMachine::Memoize(int) {
   ASSIGN_OR_RETURN(const PickleId id, Top());
   memo_[memo_.size()] = id;
-  return Hold(1);
+  return Hold(kMemoCost);
 }
 
 absl::Status PickleMachine::Get(int bytes) {
@@ -540,6 +549,9 @@ absl::Status PickleMachine::Call(int) {
   if (At(arguments).kind != PickleKind::kTuple) return Fail("a call has no tuple of arguments");
   const Global& global = kGlobals[static_cast<size_t>(At(callee).number)];
   if (global.call == nullptr) return Fail("{}.{} is called", global.module, global.name);
+  if (At(arguments).items.size() > kMaxArguments) {
+    return Fail("a call has {} arguments", At(arguments).items.size());
+  }
   // A copy: making objects moves those that are there.
   const PickleObject copy = At(arguments);
   ASSIGN_OR_RETURN(const PickleId result, (this->*global.call)(copy), "while making a {}.{}",
@@ -591,6 +603,10 @@ absl::Status PickleMachine::PersistentId(int) {
   storage.element = ElementOfTorch(kGlobals[static_cast<size_t>(type->number)].name);
   if (storage.element == nullptr) return Fail("a storage has no class");
   ASSIGN_OR_RETURN(storage.key, pickle_.TextOf(*key));
+  if (storage.key.size() > kMaxKeyBytes) {
+    return Fail("the key of a storage has {} bytes", storage.key.size());
+  }
+  RETURN_IF_ERROR(Hold(kRecordCost));
   pickle_.storages_.push_back(std::move(storage));
   return PushNew(
       {.kind = PickleKind::kStorage, .number = static_cast<int64_t>(pickle_.storages_.size()) - 1});
@@ -641,6 +657,8 @@ absl::StatusOr<PickleId> PickleMachine::Encode(const PickleObject& arguments) {
 }
 
 absl::StatusOr<PickleId> PickleMachine::AddTensor(PickleTensor tensor) {
+  // Its sizes and strides have two places each; those of an array come later.
+  RETURN_IF_ERROR(Hold(kRecordCost + 4 * tensor.tensor.dims.size()));
   pickle_.tensors_.push_back(std::move(tensor));
   return New(
       {.kind = PickleKind::kTensor, .number = static_cast<int64_t>(pickle_.tensors_.size()) - 1});
@@ -687,6 +705,7 @@ absl::Status PickleMachine::FillArray(PickleTensor& array, const PickleObject& s
   }
   StoredTensor& tensor = array.tensor;
   ASSIGN_OR_RETURN(tensor.dims, Integers(Item(state, 1)));
+  RETURN_IF_ERROR(Hold(4 * tensor.dims.size()));
   tensor.strides =
       fortran->number != 0 ? ColumnMajorStrides(tensor.dims) : RowMajorStrides(tensor.dims);
   array.filled = true;

@@ -75,7 +75,7 @@ class Pickle {
   const std::vector<PickleTensor>& tensors() const { return tensors_; }
   // The byte after its last opcode.
   uint64_t end() const { return end_; }
-  // A text, a name at most: DataLoss where it is longer than 64 KiB.
+  // A text, a name at most: DataLoss where it is longer than 4 KiB.
   absl::StatusOr<std::string> TextOf(const PickleObject& object) const;
 
  private:

@@ -89,7 +89,7 @@ struct BadCase {
 const BadCase kBad[] = {
     {"Empty", "", "cut off"},
     {"NoStop", "\x80\2}"sv, "cut off"},
-    {"OldOpcode", "\x80\2I1\n."sv, "at byte 2, there is the opcode 0x49"},
+    {"OldOpcode", "\x80\2I1\n."sv, "at byte 2, there is the opcode 0x49 ('I'), which"},
     {"UnknownOpcode", "\x80\2\xff."sv, "opcode 0xff"},
     {"NewProtocol", "\x80\x7f}."sv, "protocol 127"},
     {"System", "\x80\2cos\nsystem\nX\4\0\0\0true\x85R."sv,
@@ -177,6 +177,26 @@ TEST(Pickle, MemoryIsLimited) {
   std::string copies("\x80\2N");
   copies += std::string(9'000'000, '2') + ".";
   EXPECT_THAT(Unpickled(copies).error(), HasSubstr("references"));
+  // A tensor of 16 dimensions, four bytes each time.
+  const std::string dims(16, '\1');
+  std::string tensors = TensorPickle(1, 0, dims, dims);
+  tensors.erase(tensors.size() - 2);  // the function and its arguments are on the stack
+  tensors += "q\1\x30q\0\x30"sv;
+  for (int i = 0; i < 300'000; ++i) tensors += "h\0h\1R0"sv;
+  EXPECT_THAT(Unpickled(tensors + ".").error(), HasSubstr("references"));
+  // A storage with a long key, three bytes each time.
+  std::string storages("\x80\2(X\7\0\0\0storagectorch\nFloatStorage\nX\x00\x10\0\0"sv);
+  storages += std::string(4096, 'k') + std::string("NK\1tq\0"sv);
+  for (int i = 0; i < 1000; ++i) storages += "Q0h\0"sv;
+  EXPECT_THAT(Unpickled(storages + ".").error(), HasSubstr("key of a storage has 4096 bytes"));
+}
+
+// Work that grows with the square of the file's size would be no crash, but no answer either.
+TEST(Pickle, CallsHaveFewArguments) {
+  std::string calls("\x80\2cargparse\nNamespace\nq\0("sv);
+  calls += std::string(500'000, 'N') + "tq\1";
+  for (int i = 0; i < 500'000; ++i) calls += "h\0h\1R0"sv;
+  EXPECT_THAT(Unpickled(calls + ".").error(), HasSubstr("a call has 500000 arguments"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_set>
 
 #include "engine/base/status.h"
 #include "engine/base/text.h"
@@ -34,9 +35,12 @@ absl::StatusOr<std::vector<NamedPickleTensor>> TensorsIn(const Pickle& pickle,
                                                          const PickleObject& dict,
                                                          const ByteSource& source) {
   std::vector<NamedPickleTensor> tensors;
+  std::unordered_set<std::string> names;
   for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     const PickleObject& key = pickle.at(dict.items[i]);
     if (key.kind != PickleKind::kText) continue;
+    const PickleTensor* tensor = TensorOf(pickle, pickle.at(dict.items[i + 1]));
+    if (tensor == nullptr && key.range.size != kPaddlePieces.size()) continue;
     ASSIGN_OR_RETURN(std::string name, pickle.TextOf(key));
     if (name == kPaddlePieces) {
       return InvalidArgument(
@@ -44,9 +48,12 @@ absl::StatusOr<std::vector<NamedPickleTensor>> TensorsIn(const Pickle& pickle,
           "save it again with paddle.save(..., protocol=4)",
           source.name());
     }
-    const PickleTensor* tensor = TensorOf(pickle, pickle.at(dict.items[i + 1]));
     if (tensor == nullptr) continue;
     if (!IsUtf8(name)) return DataLoss("{}: a tensor has a name that is not UTF-8", source.name());
+    // At once: a small file can repeat a long name without end.
+    if (!names.insert(name).second) {
+      return DataLoss("{}: tensor {} is there twice", source.name(), Quote(name));
+    }
     tensors.push_back({std::move(name), tensor});
   }
   return tensors;
@@ -57,11 +64,16 @@ absl::StatusOr<std::vector<NamedPickleTensor>> TensorsIn(const Pickle& pickle,
 absl::StatusOr<std::vector<NamedPickleTensor>> TensorsOf(const Pickle& pickle,
                                                          const ByteSource& source) {
   const PickleObject& root = pickle.root();
+  std::vector<std::string_view> tried;
   for (size_t i = 0; i + 1 < root.items.size() && root.kind == PickleKind::kDict; i += 2) {
     const PickleObject &key = pickle.at(root.items[i]), &value = pickle.at(root.items[i + 1]);
     if (key.kind != PickleKind::kText || value.kind != PickleKind::kDict) continue;
     ASSIGN_OR_RETURN(const std::string name, pickle.TextOf(key));
-    if (std::find(kWrappers.begin(), kWrappers.end(), name) == kWrappers.end()) continue;
+    const auto* wrapper = std::find(kWrappers.begin(), kWrappers.end(), name);
+    if (wrapper == kWrappers.end()) continue;
+    // Once each: a small file can repeat a large dictionary without end.
+    if (std::find(tried.begin(), tried.end(), *wrapper) != tried.end()) continue;
+    tried.push_back(*wrapper);
     ASSIGN_OR_RETURN(std::vector<NamedPickleTensor> inner, TensorsIn(pickle, value, source));
     if (!inner.empty()) return inner;
   }

@@ -50,7 +50,6 @@ class WeightsFile {
   absl::Status Read(const WeightEntry& entry, const TensorView& to) const;
 
  private:
-  absl::Status CheckNames() const;
   absl::StatusOr<HostTensor> ReadAsStored(const WeightEntry& entry) const;
 
   std::string path_;

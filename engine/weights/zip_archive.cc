@@ -19,7 +19,7 @@ constexpr uint32_t kDirectoryEntry = 0x02014b50;
 constexpr uint32_t kDirectoryEnd64 = 0x06064b50;
 constexpr uint32_t kDirectoryEnd64Locator = 0x07064b50;
 constexpr uint16_t kZip64Extra = 1;
-constexpr uint64_t kMaxDirectoryBytes = 100'000'000;
+constexpr uint64_t kMaxDirectoryBytes = 16'000'000;  // of 100,000 tensors and more
 
 constexpr size_t kLocalHeaderBytes = 30;
 constexpr size_t kDirectoryEntryBytes = 46;

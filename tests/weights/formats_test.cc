@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -18,6 +19,7 @@ namespace capstan {
 namespace {
 
 using ::testing::HasSubstr;
+using namespace std::string_view_literals;
 
 std::string Golden(const std::string& name) { return "tests/weights/goldens/" + name; }
 
@@ -119,6 +121,61 @@ TEST(WeightFormats, OtherFilesSayWhatTheyAre) {
   EXPECT_THAT(OpenError("\x80\x02}."), HasSubstr("no dictionary of tensors"));
 }
 
+// As torch.save had it before 1.6: this pickle, and one storage of a float 1 behind it.
+std::string OldTorchFile(std::string_view pickle) {
+  std::string bytes("\x80\2\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19.\x80\2M\xe9\3.\x80\2}."sv);
+  bytes += pickle;
+  bytes += "\x80\2]X\1\0\0\0\x30\x61."sv;
+  bytes += "\1\0\0\0\0\0\0\0\0\0\x80\x3f"sv;
+  return bytes;
+}
+
+// Pushes a tensor of that float, with these sizes (two bytes each) and stride 0; kept as 1.
+std::string OneFloat(std::string_view sizes) {
+  std::string text(
+      "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\n"
+      "X\1\0\0\0\x30X\3\0\0\0cpuK\1tQK\0("sv);
+  for (size_t i = 0; i < sizes.size(); i += 2) text += "M" + std::string(sizes.substr(i, 2));
+  text += "t(";
+  for (size_t i = 0; i < sizes.size(); i += 2) text += "K\0"sv;
+  return text += "t\x89NtRq\1"sv;
+}
+
+TEST(WeightFormats, WhatIsLargerThanTheFileIsNotRead) {
+  const std::string one("\x80\2}X\1\0\0\0w"sv);
+  const std::string small = OldTorchFile(one + OneFloat("\3\0"sv) + "s.");
+  const auto file = WeightsFile::OpenPickled(MemoryBytes("x.pth", small));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const HostTensor tensor(TensorType{DType::kF32, {3}});
+  ASSERT_TRUE(file->Read(file->entries()[0], tensor.view()).ok());
+  EXPECT_THAT(tensor.Elements<float>(), ::testing::Each(1.0f));
+
+  // 256 TiB.
+  const std::string huge = OldTorchFile(one + OneFloat("\0\x10\0\x10\0\x10\0\4"sv) + "s.");
+  const auto expanded = WeightsFile::OpenPickled(MemoryBytes("x.pth", huge));
+  ASSERT_TRUE(expanded.ok()) << expanded.status();
+  EXPECT_THAT(MessageOf(expanded->Read(expanded->entries()[0], tensor.view())),
+              HasSubstr("larger than the file"));
+}
+
+TEST(WeightFormats, WhatIsRepeatedEndsSoon) {
+  // One name of 4 KiB, a million times.
+  std::string twice("\x80\2}X\0\x10\0\0"sv);
+  twice += std::string(4096, 'n') + std::string("q\0"sv) + OneFloat("\1\0"sv) + "s";
+  for (int i = 0; i < 1'000'000; ++i) twice += "h\0h\1s"sv;
+  const std::string bytes = OldTorchFile(twice + ".");
+  EXPECT_THAT(MessageOf(WeightsFile::OpenPickled(MemoryBytes("x.pth", bytes)).status()),
+              HasSubstr("is there twice"));
+  // A dictionary of a million names without a tensor, in 200,000 others.
+  std::string wrappers("\x80\2}X\5\0\0\0modelq\0}("sv);
+  for (int i = 0; i < 1'000'000; ++i) wrappers += "h\0h\0"sv;
+  wrappers += "uq\1s"sv;
+  for (int i = 0; i < 200'000; ++i) wrappers += "h\0h\1s"sv;
+  wrappers += '.';
+  EXPECT_THAT(MessageOf(WeightsFile::OpenPickled(MemoryBytes("x.pth", wrappers)).status()),
+              HasSubstr("no dictionary of tensors"));
+}
+
 // Reads whatever can be read; a damaged file may open, with other numbers.
 void TryToRead(const std::string& bytes) {
   const auto file = WeightsFile::OpenPickled(MemoryBytes("damaged", bytes));
@@ -127,8 +184,8 @@ void TryToRead(const std::string& bytes) {
     return;
   }
   for (const WeightEntry& entry : file->entries()) {
-    // An altered size may ask for more memory than there is; a loader asks for the model's shapes.
-    if (!entry.unreadable.empty() || entry.type.count() > 1'000'000) continue;
+    if (!entry.unreadable.empty()) continue;
+    ASSERT_LE(static_cast<size_t>(entry.type.bytes()), bytes.size());
     const HostTensor tensor(TensorType{DType::kF32, entry.type.shape});
     (void)file->Read(entry, tensor.view());
   }
