@@ -141,6 +141,27 @@ void RefuseUnlessEmpty(const YamlEntry& entry, const DialectRow& row, Translatio
   t->Fault(value.at, row.path, std::string(kRefused) + "; remove the key");
 }
 
+// `Linear` there is a polynomial of power 1.
+void ConvertPower(const YamlEntry& entry, const DialectRow& row, Translation* t) {
+  double power = 0;
+  if (ReadFloat(entry.value, &power).empty() && power == 1) return;
+  t->Set(row.to, entry.value);
+}
+
+// Epochs of change count from the end of warm-up there, from the start of training here.
+void ConvertDecayEpochs(const YamlEntry& entry, const DialectRow& row, Translation* t) {
+  YamlNode epochs = entry.value;
+  const YamlNode* warmup = t->Given("Optimizer.lr.warmup_epoch");
+  double shift = 0;
+  if (warmup != nullptr && ReadFloat(*warmup, &shift).empty() && shift > 0) {
+    for (YamlNode& epoch : epochs.items) {
+      double value = 0;
+      if (ReadFloat(epoch, &value).empty()) epoch.text = fmt::format("{}", value + shift);
+    }
+  }
+  t->Set(row.to, std::move(epochs));
+}
+
 void ReadByFinish(const YamlEntry&, const DialectRow&, Translation*) {}
 
 void Finish(Translation* t) {
@@ -158,6 +179,9 @@ void Finish(Translation* t) {
     if (off) t->SetText("amp.level", "off", amp->at);
     if (t->Find("amp.level") == nullptr) t->SetText("amp.level", "O1", amp->at);
     if (t->Find("amp.dtype") == nullptr) t->SetText("amp.dtype", "float16", amp->at);
+  }
+  if (const YamlNode* power = t->Find("optimizer.lr.power")) {
+    t->SetText("optimizer.lr.name", "polynomial", power->at);
   }
   // L2 of Paddle takes every parameter.
   if (const YamlNode* optimizer = t->Given("Optimizer")) {
@@ -259,15 +283,26 @@ Dialect PaddleClasDialect() {
        .why = "amp O2 always keeps weights in 32 bits as well"},
       {.path = "Optimizer.regularizer.name", .why = "weights decay by L2", .only = "L2"},
       {.path = "Optimizer.regularizer.coeff", .to = "optimizer.weight_decay"},
-      {.path = "Optimizer.lr.name", .to = "optimizer.lr.name", .category = "lr"},
+      {.path = "Optimizer.lr.name",
+       .to = "optimizer.lr.name",
+       .words = {{"MultiStepDecay", "multi_step"}},
+       .category = "lr"},
       {.path = "Optimizer.lr.learning_rate", .to = "optimizer.lr.base"},
       {.path = "Optimizer.lr.warmup_epoch", .to = "optimizer.lr.warmup_epochs"},
       {.path = "Optimizer.lr.warmup_start_lr", .to = "optimizer.lr.warmup_start"},
-      {.path = "Optimizer.lr.decay_epochs", .to = "optimizer.lr.decay_epochs"},
+      {.path = "Optimizer.lr.decay_epochs",
+       .to = "optimizer.lr.decay_epochs",
+       .convert = ConvertDecayEpochs},
+      {.path = "Optimizer.lr.milestones",
+       .to = "optimizer.lr.decay_epochs",
+       .convert = ConvertDecayEpochs},
       {.path = "Optimizer.lr.values", .to = "optimizer.lr.values"},
+      {.path = "Optimizer.lr.step_size", .to = "optimizer.lr.step_epochs"},
+      {.path = "Optimizer.lr.gamma", .to = "optimizer.lr.gamma"},
       {.path = "Optimizer.lr.eta_min", .to = "optimizer.lr.end"},
       {.path = "Optimizer.lr.end_lr", .to = "optimizer.lr.end"},
-      {.path = "Optimizer.lr.power", .why = "the rate falls in a straight line", .only = "1.0"},
+      {.path = "Optimizer.lr.power", .to = "optimizer.lr.power", .convert = ConvertPower},
+      {.path = "Optimizer.lr.cycle", .why = "the rate never rises again", .only = "False"},
       {.path = "Optimizer.lr.by_epoch",
        .why = "the rate changes with every update",
        .only = "False"},

@@ -9,15 +9,21 @@
 namespace capstan {
 namespace {
 
-absl::Status CheckPiecewise(const PiecewiseRate& o) {
-  if (!std::is_sorted(o.decay_epochs.begin(), o.decay_epochs.end())) {
+int64_t UpdatesIn(double epochs, int64_t iterations_per_epoch) {
+  return std::llround(epochs * static_cast<double>(iterations_per_epoch));
+}
+
+// Places in training, in updates.
+absl::StatusOr<std::vector<int64_t>> Boundaries(const std::vector<double>& decay_epochs,
+                                                int64_t iterations_per_epoch) {
+  if (!std::is_sorted(decay_epochs.begin(), decay_epochs.end())) {
     return InvalidArgument("decay_epochs: must ascend");
   }
-  if (!o.values.empty() && o.values.size() != o.decay_epochs.size() + 1) {
-    return InvalidArgument("values: {} rates for {} changes; wanted {}", o.values.size(),
-                           o.decay_epochs.size(), o.decay_epochs.size() + 1);
+  std::vector<int64_t> boundaries;
+  for (const double epoch : decay_epochs) {
+    boundaries.push_back(UpdatesIn(epoch, iterations_per_epoch));
   }
-  return absl::OkStatus();
+  return boundaries;
 }
 
 }  // namespace
@@ -27,7 +33,11 @@ std::span<const ScheduleRow> ScheduleRows() {
       {"constant", &TypeOf<ConstantRate>(), "the same rate throughout"},
       {"cosine", &TypeOf<CosineRate>(), "half a cosine from base to end"},
       {"linear", &TypeOf<LinearRate>(), "a straight line from base to end"},
-      {"piecewise", &TypeOf<PiecewiseRate>(), "constant between changes"}};
+      {"polynomial", &TypeOf<PolynomialRate>(), "a power of what is left, from base to end"},
+      {"exponential", &TypeOf<ExponentialRate>(), "the same factor for every epoch"},
+      {"step", &TypeOf<StepRate>(), "times a factor after every so many epochs"},
+      {"multi_step", &TypeOf<MultiStepRate>(), "times a factor at chosen epochs"},
+      {"piecewise", &TypeOf<PiecewiseRate>(), "given rates between chosen epochs"}};
   return kRows;
 }
 
@@ -41,30 +51,53 @@ absl::StatusOr<Schedule> Schedule::Create(const Section& lr, int64_t iterations_
     s.common_ = lr.options.As<CosineRate>();
     s.end_ = lr.options.As<CosineRate>().end;
   } else if (lr.name == "linear") {
-    s.shape_ = Shape::kLinear;
+    s.shape_ = Shape::kPolynomial;
     s.common_ = lr.options.As<LinearRate>();
     s.end_ = lr.options.As<LinearRate>().end;
+  } else if (lr.name == "polynomial") {
+    const auto& o = lr.options.As<PolynomialRate>();
+    s.shape_ = Shape::kPolynomial;
+    s.common_ = o;
+    s.end_ = o.end;
+    s.power_ = o.power;
+  } else if (lr.name == "exponential") {
+    const auto& o = lr.options.As<ExponentialRate>();
+    s.shape_ = Shape::kExponential;
+    s.common_ = o;
+    s.gamma_ = o.gamma;
+    s.interval_ = std::max<int64_t>(1, iterations_per_epoch);
+  } else if (lr.name == "step") {
+    const auto& o = lr.options.As<StepRate>();
+    s.shape_ = Shape::kStep;
+    s.common_ = o;
+    s.gamma_ = o.gamma;
+    s.interval_ = std::max<int64_t>(1, UpdatesIn(o.step_epochs, iterations_per_epoch));
+  } else if (lr.name == "multi_step") {
+    const auto& o = lr.options.As<MultiStepRate>();
+    s.shape_ = Shape::kPiecewise;
+    s.common_ = o;
+    ASSIGN_OR_RETURN(s.boundaries_, Boundaries(o.decay_epochs, iterations_per_epoch));
+    s.values_ = {o.base};
+    while (s.values_.size() <= s.boundaries_.size())
+      s.values_.push_back(s.values_.back() * o.gamma);
   } else {
     CHECK(lr.name == "piecewise") << "the job reader lets only known schedules pass";
     const auto& o = lr.options.As<PiecewiseRate>();
-    RETURN_IF_ERROR(CheckPiecewise(o));
     s.shape_ = Shape::kPiecewise;
     s.common_ = o;
+    ASSIGN_OR_RETURN(s.boundaries_, Boundaries(o.decay_epochs, iterations_per_epoch));
+    if (o.values.size() != o.decay_epochs.size() + 1) {
+      return InvalidArgument("values: {} rates for {} changes; wanted {}", o.values.size(),
+                             o.decay_epochs.size(), o.decay_epochs.size() + 1);
+    }
     s.values_ = o.values;
-    for (const double epoch : o.decay_epochs) {
-      s.boundaries_.push_back(std::llround(epoch * static_cast<double>(iterations_per_epoch)));
-    }
-    for (double rate = o.base; s.values_.size() <= s.boundaries_.size(); rate *= o.gamma) {
-      s.values_.push_back(rate);
-    }
   }
   const RateOptions& c = s.common_;
   if (c.warmup_epochs > 0 && c.warmup_iterations > 0) {
     return InvalidArgument("give either warmup_epochs or warmup_iterations");
   }
-  s.warmup_ = c.warmup_iterations > 0
-                  ? c.warmup_iterations
-                  : std::llround(c.warmup_epochs * static_cast<double>(iterations_per_epoch));
+  s.warmup_ = c.warmup_iterations > 0 ? c.warmup_iterations
+                                      : UpdatesIn(c.warmup_epochs, iterations_per_epoch);
   s.total_ = total_iterations;
   if (s.warmup_ > total_iterations) {
     return InvalidArgument("warm-up takes {} updates, but training has {}; shorten warmup_epochs",
@@ -92,8 +125,13 @@ double Schedule::AfterWarmup(int64_t updates) const {
       return common_.base;
     case Shape::kCosine:
       return end_ + (common_.base - end_) * (1 + std::cos(std::numbers::pi * progress)) / 2;
-    case Shape::kLinear:
-      return common_.base + (end_ - common_.base) * progress;
+    case Shape::kPolynomial:
+      return end_ + (common_.base - end_) * std::pow(1 - progress, power_);
+    case Shape::kExponential:
+      return common_.base * std::pow(gamma_, static_cast<double>(updates - warmup_) /
+                                                 static_cast<double>(interval_));
+    case Shape::kStep:
+      return common_.base * std::pow(gamma_, static_cast<double>((updates - warmup_) / interval_));
     case Shape::kPiecewise: {
       const auto i = std::upper_bound(boundaries_.begin(), boundaries_.end(), updates);
       return values_[static_cast<size_t>(i - boundaries_.begin())];

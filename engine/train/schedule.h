@@ -1,5 +1,6 @@
 // Learning-rate schedules: the rate of an update as a pure function of the number of updates
-// finished before it.
+// finished before it. Warm-up comes first; then smooth schedules run from its end to the end of
+// training. Epochs that a schedule names (decay_epochs) count from the start of training.
 //
 //   ASSIGN_OR_RETURN(Schedule s, Schedule::Create(lr_section, iterations_per_epoch, total));
 //   s.Rate(0);      // of the first update
@@ -17,6 +18,7 @@ namespace capstan {
 
 // Far beyond any training; keeps a number of updates an int64.
 inline constexpr Bounds kEpochs{.min = 0, .max = 1e9};
+inline constexpr Bounds kSomeEpochs{.min = 0, .max = 1e9, .open_min = true};
 
 // The keys that every schedule has.
 struct RateOptions {
@@ -63,25 +65,70 @@ struct LinearRate : RateOptions {
   }
 };
 
-// values[i] until decay_epochs[i], then values[i + 1]; `base` is not used.
-struct PiecewiseRate : RateOptions {
-  std::vector<double> decay_epochs = {30, 60, 90};
-  std::vector<double> values;
+// end + (base - end) * (1 - progress)^power.
+struct PolynomialRate : RateOptions {
+  double end = 0;
+  double power = 2;
+  static constexpr auto Fields() {
+    return JoinFields(FieldsOf<PolynomialRate>(),
+                      std::array{Field<&PolynomialRate::end>("end", "the last rate", kNonNegative),
+                                 Field<&PolynomialRate::power>(
+                                     "power", "of the share of training that is left", kPositive)});
+  }
+};
+
+// base * gamma^(epochs after warm-up), with every update.
+struct ExponentialRate : RateOptions {
+  double gamma = 0.95;
+  static constexpr auto Fields() {
+    return JoinFields(
+        FieldsOf<ExponentialRate>(),
+        std::array{Field<&ExponentialRate::gamma>(
+            "gamma", "factor over one epoch; the rate falls with every update", kPositive)});
+  }
+};
+
+// base * gamma^floor(epochs after warm-up / step_epochs).
+struct StepRate : RateOptions {
+  double step_epochs = 30;
   double gamma = 0.1;
   static constexpr auto Fields() {
     return JoinFields(
+        FieldsOf<StepRate>(),
+        std::array{Field<&StepRate::step_epochs>(
+                       "step_epochs", "epochs between two changes, after warm-up", kSomeEpochs)
+                       .Also("step_size"),
+                   Field<&StepRate::gamma>("gamma", "factor at each change", kPositive)});
+  }
+};
+
+// base, times gamma at each of decay_epochs.
+struct MultiStepRate : RateOptions {
+  std::vector<double> decay_epochs = {30, 60, 90};
+  double gamma = 0.1;
+  static constexpr auto Fields() {
+    return JoinFields(
+        FieldsOf<MultiStepRate>(),
+        std::array{Field<&MultiStepRate::decay_epochs>(
+                       "decay_epochs",
+                       "epochs at which the rate changes, from the start of training", kSomeEpochs)
+                       .Also("milestones"),
+                   Field<&MultiStepRate::gamma>("gamma", "factor at each change", kPositive)});
+  }
+};
+
+// values[i] until decay_epochs[i], then values[i + 1]; `base` is not used.
+struct PiecewiseRate : RateOptions {
+  std::vector<double> decay_epochs = {30, 60, 90};
+  std::vector<double> values = {0.1, 0.01, 0.001, 0.0001};
+  static constexpr auto Fields() {
+    return JoinFields(
         FieldsOf<PiecewiseRate>(),
-        std::array{
-            Field<&PiecewiseRate::decay_epochs>(
-                "decay_epochs", "epochs at which the rate changes, from the start of training",
-                Bounds{.min = 0, .max = kEpochs.max, .open_min = true}),
-            Field<&PiecewiseRate::values>(
-                "values",
-                "the rates: one more than decay_epochs; empty: base, times gamma "
-                "at each change",
-                kNonNegative),
-            Field<&PiecewiseRate::gamma>("gamma", "factor at each change without values",
-                                         kPositive)});
+        std::array{Field<&PiecewiseRate::decay_epochs>(
+                       "decay_epochs",
+                       "epochs at which the rate changes, from the start of training", kSomeEpochs),
+                   Field<&PiecewiseRate::values>("values", "the rates: one more than decay_epochs",
+                                                 kNonNegative)});
   }
 };
 
@@ -102,14 +149,17 @@ class Schedule {
   double Rate(int64_t finished_updates) const;
 
  private:
-  enum class Shape { kConstant, kCosine, kLinear, kPiecewise };
+  enum class Shape { kConstant, kCosine, kPolynomial, kExponential, kStep, kPiecewise };
 
   double AfterWarmup(int64_t updates) const;
 
   Shape shape_ = Shape::kConstant;
   RateOptions common_;
   double end_ = 0;
-  int64_t warmup_ = 0;  // updates
+  double power_ = 1;
+  double gamma_ = 1;
+  int64_t interval_ = 1;  // updates: over which a rate falls by gamma_
+  int64_t warmup_ = 0;    // updates
   int64_t total_ = 0;
   std::vector<int64_t> boundaries_;  // updates
   std::vector<double> values_;

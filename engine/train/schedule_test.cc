@@ -101,13 +101,13 @@ TEST(Schedule, PiecewiseChangesAtTheEndOfEpochs) {
 }
 
 // Changes are counted from the start of training, not from the end of warm-up.
-TEST(Schedule, PiecewiseWithWarmupAndGamma) {
-  PiecewiseRate options;
+TEST(Schedule, MultiStepWithWarmup) {
+  MultiStepRate options;
   options.base = 0.4;
   options.gamma = 0.5;
   options.decay_epochs = {2, 3.5};
   options.warmup_epochs = 1;
-  const Schedule s = Make("piecewise", options, 10, 50);
+  const Schedule s = Make("multi_step", options, 10, 50);
   EXPECT_EQ(s.Rate(0), 0);
   EXPECT_DOUBLE_EQ(s.Rate(5), 0.2);
   EXPECT_EQ(s.Rate(10), 0.4);
@@ -117,13 +117,61 @@ TEST(Schedule, PiecewiseWithWarmupAndGamma) {
   EXPECT_EQ(s.Rate(35), 0.1);
 }
 
+// Steps are counted from the end of warm-up.
+TEST(Schedule, Step) {
+  StepRate options = WithBase<StepRate>(0.4);
+  options.gamma = 0.5;
+  options.step_epochs = 1.5;
+  const Schedule plain = Make("step", options, 10, 100);
+  EXPECT_EQ(plain.Rate(0), 0.4);
+  EXPECT_EQ(plain.Rate(14), 0.4);
+  EXPECT_EQ(plain.Rate(15), 0.2);
+  EXPECT_EQ(plain.Rate(44), 0.1);
+  EXPECT_EQ(plain.Rate(45), 0.05);
+  options.warmup_iterations = 4;
+  const Schedule warm = Make("step", options, 10, 100);
+  EXPECT_EQ(warm.Rate(1), 0.1);
+  EXPECT_EQ(warm.Rate(18), 0.4);
+  EXPECT_EQ(warm.Rate(19), 0.2);
+  // Never every zeroth update.
+  options.step_epochs = 1e-9;
+  EXPECT_EQ(Make("step", options, 10, 100).Rate(6), 0.1);
+}
+
+TEST(Schedule, Polynomial) {
+  PolynomialRate options = WithBase<PolynomialRate>(1);
+  options.end = 0.2;
+  options.power = 2;
+  options.warmup_iterations = 10;
+  const Schedule s = Make("polynomial", options, 20, 110);
+  EXPECT_DOUBLE_EQ(s.Rate(5), 0.5);
+  EXPECT_DOUBLE_EQ(s.Rate(10), 1);
+  EXPECT_DOUBLE_EQ(s.Rate(60), 0.4);   // 0.2 + 0.8 * 0.5^2
+  EXPECT_DOUBLE_EQ(s.Rate(85), 0.25);  // 0.2 + 0.8 * 0.25^2
+  EXPECT_DOUBLE_EQ(s.Rate(110), 0.2);
+  EXPECT_DOUBLE_EQ(s.Rate(500), 0.2);
+  options.power = 0.5;
+  EXPECT_DOUBLE_EQ(Make("polynomial", options, 20, 110).Rate(85), 0.6);
+}
+
+TEST(Schedule, Exponential) {
+  ExponentialRate options = WithBase<ExponentialRate>(0.8);
+  options.gamma = 0.25;
+  options.warmup_iterations = 2;
+  const Schedule s = Make("exponential", options, 4, 40);
+  EXPECT_EQ(s.Rate(1), 0.4);
+  EXPECT_EQ(s.Rate(2), 0.8);
+  EXPECT_DOUBLE_EQ(s.Rate(4), 0.4);
+  EXPECT_DOUBLE_EQ(s.Rate(6), 0.2);
+  EXPECT_DOUBLE_EQ(s.Rate(10), 0.05);
+}
+
 TEST(Schedule, PiecewiseErrors) {
   PiecewiseRate options;
   options.decay_epochs = {30, 60};
   options.values = {0.1, 0.01};
   EXPECT_THAT(MessageOf(Create("piecewise", options, 10, 100).status()),
               HasSubstr("values: 2 rates for 2 changes; wanted 3"));
-  options.values = {};
   options.decay_epochs = {60, 30};
   EXPECT_THAT(MessageOf(Create("piecewise", options, 10, 100).status()),
               HasSubstr("decay_epochs: must ascend"));
@@ -154,9 +202,9 @@ TEST(Schedule, HugeNumbersAreErrorsNotOverflow) {
   ConstantRate options;
   options.warmup_epochs = kEpochs.max;
   EXPECT_FALSE(Create("constant", options, 1'000'000'000, 100).ok());
-  PiecewiseRate piecewise = WithBase<PiecewiseRate>(0.1);
-  piecewise.decay_epochs = {kEpochs.max};
-  EXPECT_EQ(Make("piecewise", piecewise, 1'000'000'000, 100).Rate(99), 0.1);
+  MultiStepRate far = WithBase<MultiStepRate>(0.1);
+  far.decay_epochs = {kEpochs.max};
+  EXPECT_EQ(Make("multi_step", far, 1'000'000'000, 100).Rate(99), 0.1);
 }
 
 TEST(Schedule, TableIsAChoiceOfTheJobReader) {

@@ -78,6 +78,37 @@ TEST(PaddleClas, AnUnchangedFileRendersToOurForm) {
   }
 }
 
+// Epochs of change count from the end of warm-up there.
+TEST(PaddleClas, RatesByItsNames) {
+  const auto rendered = [](const std::string& lr) {
+    std::string text = ClasJob();
+    const size_t begin = text.find("    name: Piecewise\n"), last = text.find("    values: [");
+    EXPECT_TRUE(begin != std::string::npos && last != std::string::npos);
+    const JobFolder job("clas_rates");
+    job.Write("job.yaml", text.replace(begin, text.find('\n', last) + 1 - begin, lr));
+    const Outcome out = job.Run("render");
+    EXPECT_EQ(out.status, 0) << out.output;
+    return out.output;
+  };
+  std::string out = rendered(
+      "    name: MultiStepDecay\n    learning_rate: 0.4\n    milestones: [30, 60.5]\n"
+      "    gamma: 0.2\n    warmup_epoch: 5\n");
+  for (const char* line : {"    name: multi_step\n", "    base: 0.4\n", "    gamma: 0.2\n",
+                           "    decay_epochs: [35, 65.5]\n", "    warmup_epochs: 5\n"}) {
+    EXPECT_THAT(out, HasSubstr(line));
+  }
+  out = rendered("    name: Step\n    learning_rate: 0.4\n    step_size: 30\n    gamma: 0.1\n");
+  for (const char* line : {"    name: step\n", "    step_epochs: 30\n", "    gamma: 0.1\n"}) {
+    EXPECT_THAT(out, HasSubstr(line));
+  }
+  out = rendered("    power: 0.9\n    name: Linear\n    learning_rate: 0.4\n    end_lr: 0.01\n");
+  for (const char* line : {"    name: polynomial\n", "    power: 0.9\n", "    end: 0.01\n"}) {
+    EXPECT_THAT(out, HasSubstr(line));
+  }
+  out = rendered("    name: Linear\n    power: 1\n    learning_rate: 0.4\n");
+  EXPECT_THAT(out, HasSubstr("    name: linear\n"));
+}
+
 TEST(PaddleClas, WhatItRendersIsTheSameJob) {
   const JobFolder job("clas_again");
   job.Write("job.yaml", ClasJob());
