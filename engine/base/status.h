@@ -63,6 +63,13 @@ absl::Status ResourceExhausted(fmt::format_string<Args...> format, Args&&... arg
                               fmt::format(format, std::forward<Args>(args)...));
 }
 
+// A library or driver failed for no reason of the user's.
+template <typename... Args>
+absl::Status Internal(fmt::format_string<Args...> format, Args&&... args) {
+  return internal::MakeStatus(absl::StatusCode::kInternal,
+                              fmt::format(format, std::forward<Args>(args)...));
+}
+
 // The same message under another code.
 absl::Status WithCode(const absl::Status& status, absl::StatusCode code);
 

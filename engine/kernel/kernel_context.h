@@ -11,6 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "engine/base/random.h"
+#include "engine/kernel/device_libraries.h"
 #include "engine/tensor/tensor_type.h"
 
 namespace capstan {
@@ -19,6 +20,12 @@ namespace capstan {
 struct ArgumentPlace {
   Shape logical;  // sizes of the whole tensor
   Shape offset;   // where this part begins, in elements along each dimension
+};
+
+// What differs from run to run of a recorded program: its kernels read it from device memory.
+struct RunValues {
+  uint64_t random_key = 0;    // of KernelContext::random
+  int64_t sample_offset = 0;  // KernelContext::sample_offset
 };
 
 struct KernelContext {
@@ -35,8 +42,10 @@ struct KernelContext {
   std::span<const ArgumentPlace> input_places;
   std::span<const ArgumentPlace> output_places;
 
-  int threads = 1;         // CPU
-  void* stream = nullptr;  // CUDA: a cudaStream_t
+  int threads = 1;                        // CPU
+  void* stream = nullptr;                 // CUDA: a cudaStream_t
+  DeviceLibraries* libraries = nullptr;   // the device's
+  const RunValues* run_values = nullptr;  // CUDA: in device memory, in place of the two above
 
   // The first failure of a library call, read by the executor after the step.
   absl::Status status;

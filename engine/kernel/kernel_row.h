@@ -52,13 +52,18 @@ struct KernelRow {
   DTypeSet dtypes = kReferenceTypes;  // of OpCall::MainDType
   // Further conditions (sizes, memory formats); null: none.
   bool (*supports)(const OpCall& call) = nullptr;
-  // State made once per step while planning (a library's primitive, packed constants).
-  absl::StatusOr<std::shared_ptr<const void>> (*prepare)(const OpCall& call) = nullptr;
+  // State made once per step while planning (a library's primitive, packed constants). `libraries`
+  // are those of the device that the plan is for.
+  absl::StatusOr<std::shared_ptr<const void>> (*prepare)(const OpCall& call,
+                                                         DeviceLibraries* libraries) = nullptr;
   // Scratch bytes the kernel needs while it runs.
   int64_t (*workspace_bytes)(const OpCall& call, const void* prepared) = nullptr;
   // Exact bytes of opaque output `output` (infer gives an upper bound).
   int64_t (*saved_bytes)(const OpCall& call, const void* prepared, int output) = nullptr;
   KernelFn fn = nullptr;
+  // Relative rounding error of the row's arithmetic where it is coarser than its element types say
+  // (TF32: 2^-11).
+  double epsilon = 0;
 
   // "conv2d/onednn"
   std::string Key() const { return std::string(op) + "/" + impl; }

@@ -11,9 +11,12 @@ namespace capstan {
 namespace {
 
 // Moves a value into its state where it could not be computed there.
-void CopyKernel(KernelContext&, std::span<const TensorView> outputs,
+void CopyKernel(KernelContext& context, std::span<const TensorView> outputs,
                 std::span<const TensorView> inputs, const AnyStruct&) {
-  CopyTensor(inputs[0], outputs[0]);
+  const TensorView &from = inputs[0], &to = outputs[0];
+  if (context.libraries == nullptr) return CopyTensor(from, to);
+  CHECK(SameOrder(from.type, to.type)) << "a state of another order than its update";
+  context.status = context.libraries->CopyOnDevice(to.data, from.data, to.type.bytes());
 }
 constexpr KernelRow kCopy = {.op = "copy", .impl = "plan", .fn = CopyKernel};
 
@@ -77,7 +80,7 @@ class ProgramLowering {
     ASSIGN_OR_RETURN(step.kernel, kernels_.Select(call, options_.device, impl));
     const KernelRow& row = *step.kernel;
     if (row.prepare != nullptr) {
-      ASSIGN_OR_RETURN(step.prepared, row.prepare(call));
+      ASSIGN_OR_RETURN(step.prepared, row.prepare(call, options_.libraries));
     }
     if (row.workspace_bytes != nullptr) {
       step.workspace_bytes = row.workspace_bytes(call, step.prepared.get());

@@ -13,6 +13,8 @@ struct LowerOptions {
   DeviceKind device = DeviceKind::kCpu;
   // Only kernels of this implementation ("reference"); empty: the best.
   std::string impl;
+  // The device's, for KernelRow::prepare; the CPU has none.
+  DeviceLibraries* libraries = nullptr;
 };
 
 // `kernels` must outlive the plan. NotFound where no kernel serves a node: it names the node and

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <omp.h>
 #include <sys/mman.h>
 
@@ -19,7 +20,11 @@ class CpuDevice final : public Device {
 
   DeviceKind kind() const override { return DeviceKind::kCpu; }
   int threads() const override { return threads_; }
+  std::string name() const override {
+    return fmt::format("CPU, {} thread{}", threads_, threads_ == 1 ? "" : "s");
+  }
   void* stream() const override { return nullptr; }
+  DeviceLibraries* libraries() override { return nullptr; }
 
   absl::StatusOr<void*> Allocate(int64_t bytes) override {
     if (bytes == 0) return nullptr;
@@ -44,6 +49,9 @@ class CpuDevice final : public Device {
     return absl::OkStatus();
   }
   absl::Status Synchronize() override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<Recording>> Record(absl::FunctionRef<absl::Status()>) override {
+    return nullptr;
+  }
 
  private:
   const int threads_;

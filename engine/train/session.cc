@@ -39,7 +39,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const CompileRequest& r
   std::unique_ptr<Session> session(new Session());
   ASSIGN_OR_RETURN(session->compiled_, Compile(request, tables, options.dump));
   ASSIGN_OR_RETURN(session->plan_, BuildPlan(session->compiled_.module, tables.kernels,
-                                             {.device = device->kind(), .impl = options.impl}));
+                                             {.device = device->kind(),
+                                              .impl = options.impl,
+                                              .libraries = device->libraries()}));
   ASSIGN_OR_RETURN(session->executor_, Executor::Create(&session->plan_, device));
   return session;
 }
@@ -91,9 +93,11 @@ absl::StatusOr<EvaluateResult> Session::RunEvaluate(const MicroBatch& batch) {
   const std::vector<TensorView> inputs =
       BindInputs(planned, {{"image", batch.image}, {"label", batch.label}});
   RETURN_IF_ERROR(executor_->Run(program, {.inputs = inputs}));
-  EvaluateResult result{.logits = executor_->Output(program, "logits")};
+  EvaluateResult result;
+  ASSIGN_OR_RETURN(result.logits, executor_->OutputOnHost(program, "logits"));
   for (const NamedBuffer& o : planned.outputs) {
-    if (o.name == "loss") result.loss_sum = ScalarOutput(program, "loss");
+    if (o.name != "loss") continue;
+    ASSIGN_OR_RETURN(result.loss_sum, ScalarOutput(program, "loss"));
   }
   return result;
 }
@@ -112,8 +116,9 @@ std::vector<int64_t> Session::EvaluateSizes() const {
   return sizes;
 }
 
-double Session::ScalarOutput(int program, std::string_view name) const {
-  return ValueOf(executor_->Output(program, name));
+absl::StatusOr<double> Session::ScalarOutput(int program, std::string_view name) {
+  ASSIGN_OR_RETURN(const TensorView scalar, executor_->OutputOnHost(program, name));
+  return ValueOf(scalar);
 }
 
 }  // namespace capstan

@@ -66,8 +66,8 @@ class Session {
   Session() = default;
 
   absl::StatusOr<int> Find(ProgramKind kind, const TensorView& image) const;
-  // A value of a float output in host memory.
-  double ScalarOutput(int program, std::string_view name) const;
+  // The value of a float output.
+  absl::StatusOr<double> ScalarOutput(int program, std::string_view name);
 
   CompileResult compiled_;
   Plan plan_;

@@ -18,5 +18,6 @@ ValueId Add(Builder& b, ValueId x, ValueId y);
 std::vector<const OpDef*> AddRows();
 std::vector<KernelRow> AddReferenceKernels();
 std::vector<KernelRow> AddFastKernels();
+std::vector<KernelRow> AddCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

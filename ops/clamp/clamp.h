@@ -30,5 +30,6 @@ ValueId Clamp(Builder& b, ValueId x, ClampAttrs attrs);
 std::vector<const OpDef*> ClampRows();
 std::vector<KernelRow> ClampReferenceKernels();
 std::vector<KernelRow> ClampFastKernels();
+std::vector<KernelRow> ClampCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -160,7 +160,7 @@ using AttrsOf = std::conditional_t<
     std::conditional_t<kPass == Pass::kInputGrad, Conv2dInputGradAttrs, Conv2dWeightGradAttrs>>;
 
 template <Pass kPass>
-absl::StatusOr<std::shared_ptr<const void>> Prepare(const OpCall& call) {
+absl::StatusOr<std::shared_ptr<const void>> Prepare(const OpCall& call, DeviceLibraries*) {
   const ConvTypes types = TypesOf(call, kPass);
   const Conv2dAttrs& attrs = call.Attrs<AttrsOf<kPass>>();
   ASSIGN_OR_RETURN(const Window window,

@@ -53,7 +53,7 @@ std::shared_ptr<const PreparedMatMul> MakePrimitive(const MatMulAttrs& attrs,
   return p;
 }
 
-absl::StatusOr<std::shared_ptr<const void>> PrepareMatMul(const OpCall& call) {
+absl::StatusOr<std::shared_ptr<const void>> PrepareMatMul(const OpCall& call, DeviceLibraries*) {
   const auto& attrs = call.Attrs<MatMulAttrs>();
   try {
     return MakePrimitive(attrs, SizesOf(attrs, call.In(0).shape, call.In(1).shape));

@@ -18,5 +18,6 @@ ValueId Mul(Builder& b, ValueId x, ValueId y);
 std::vector<const OpDef*> MulRows();
 std::vector<KernelRow> MulReferenceKernels();
 std::vector<KernelRow> MulFastKernels();
+std::vector<KernelRow> MulCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -16,6 +16,11 @@ namespace {
 
 bool IsReference(const KernelRow& kernel) { return std::string_view(kernel.impl) == "reference"; }
 
+bool CanRun(const SuiteTables& tables, const KernelRow& kernel) {
+  const Device* device = tables.device;
+  return kernel.device == (device == nullptr ? DeviceKind::kCpu : device->kind());
+}
+
 bool Serves(const KernelRow& kernel, const OpCall& call) {
   return kernel.dtypes.Has(call.MainDType()) &&
          (kernel.supports == nullptr || kernel.supports(call));
@@ -34,8 +39,9 @@ absl::Status ForEachServedCall(const SuiteTables& tables, const KernelRow& kerne
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16}) {
       for (const MemoryFormat format : {MemoryFormat::kPlain, MemoryFormat::kChannelsLast}) {
         if (format != MemoryFormat::kPlain && op.traits.layout == LayoutNeed::kPlain) continue;
-        const auto drawn = DrawCall(tables, op, examples[e],
-                                    {.dtype = dtype, .format = format, .impl = kernel.impl});
+        const auto drawn = DrawCall(
+            tables, op, examples[e],
+            {.dtype = dtype, .format = format, .impl = kernel.impl, .device = tables.device});
         // Rows may refuse 16-bit types, and what this kernel reads may have no kernel that writes
         // it.
         if (!drawn.ok() && (dtype != DType::kF32 || absl::IsNotFound(drawn.status()))) continue;
@@ -100,20 +106,21 @@ absl::StatusOr<std::vector<HostTensor>> InputsForReference(const SuiteTables& ta
 }
 
 // By the result's element type and the length of the sums in it, which the cost tells.
-double ToleranceFor(const OpCall& call, size_t output) {
+double ToleranceFor(const KernelRow& kernel, const OpCall& call, size_t output) {
   const DType dtype = call.outputs[output].dtype;
-  const double eps = std::max(EpsilonOf(dtype), EpsilonOf(call.MainDType()));
+  const double eps = std::max({EpsilonOf(dtype), EpsilonOf(call.MainDType()), kernel.epsilon});
   const double count = static_cast<double>(std::max<int64_t>(call.outputs[output].count(), 1));
   return 8 * eps * std::sqrt(std::max(call.op->cost(call).flops / count, 1.0));
 }
 
-absl::Status CompareOutputs(const OpCall& call, const std::vector<HostTensor>& got,
+absl::Status CompareOutputs(const KernelRow& kernel, const OpCall& call,
+                            const std::vector<HostTensor>& got,
                             const std::vector<HostTensor>& want) {
   for (size_t o = 0; o < want.size(); ++o) {
     if (want[o].type().dtype == DType::kOpaque) continue;
     RETURN_IF_ERROR(CompareValues(fmt::format("output {} ('{}')", o,
                                               call.op->outputs[static_cast<int>(o)].name),
-                                  got[o].view(), want[o].view(), ToleranceFor(call, o)),
+                                  got[o].view(), want[o].view(), ToleranceFor(kernel, call, o)),
                     "while running {}", call.ToString());
   }
   return absl::OkStatus();
@@ -148,7 +155,7 @@ std::vector<std::vector<InPlacePair>> InPlaceChoices(const OpCall& call) {
 }  // namespace
 
 absl::Status CheckKernel(const SuiteTables& tables, const KernelRow& kernel) {
-  if (kernel.device != DeviceKind::kCpu || IsReference(kernel)) return absl::OkStatus();
+  if (!CanRun(tables, kernel) || IsReference(kernel)) return absl::OkStatus();
   int tried = 0;
   RETURN_IF_ERROR(ForEachServedCall(
       tables, kernel, &tried, [&](const Example& example, const DrawnCall& drawn) -> absl::Status {
@@ -157,10 +164,12 @@ absl::Status CheckKernel(const SuiteTables& tables, const KernelRow& kernel) {
         ASSIGN_OR_RETURN(const std::vector<HostTensor> want,
                          ReferenceResult(tables, drawn, inputs));
         for (const int threads : {1, 2}) {
-          ASSIGN_OR_RETURN(
-              const std::vector<HostTensor> got,
-              RunKernel(kernel, drawn.call, ViewsOf(drawn.inputs), {.threads = threads}));
-          RETURN_IF_ERROR(CompareOutputs(drawn.call, got, want), "while using {} threads", threads);
+          ASSIGN_OR_RETURN(const std::vector<HostTensor> got,
+                           RunKernel(kernel, drawn.call, ViewsOf(drawn.inputs),
+                                     {.device = tables.device, .threads = threads}));
+          RETURN_IF_ERROR(CompareOutputs(kernel, drawn.call, got, want), "while using {} threads",
+                          threads);
+          if (tables.device != nullptr) break;
         }
         return absl::OkStatus();
       }));
@@ -170,17 +179,19 @@ absl::Status CheckKernel(const SuiteTables& tables, const KernelRow& kernel) {
 }
 
 absl::Status CheckInPlace(const SuiteTables& tables, const KernelRow& kernel) {
-  if (kernel.device != DeviceKind::kCpu) return absl::OkStatus();
+  if (!CanRun(tables, kernel)) return absl::OkStatus();
   if (tables.ops.Get(kernel.op).traits.in_place.size() == 0) return absl::OkStatus();
   int tried = 0;
   return ForEachServedCall(
       tables, kernel, &tried, [&](const Example&, const DrawnCall& drawn) -> absl::Status {
         const std::vector<TensorView> inputs = ViewsOf(drawn.inputs);
-        ASSIGN_OR_RETURN(const std::vector<HostTensor> want, RunKernel(kernel, drawn.call, inputs));
+        ASSIGN_OR_RETURN(const std::vector<HostTensor> want,
+                         RunKernel(kernel, drawn.call, inputs, {.device = tables.device}));
         for (const std::vector<InPlacePair>& pairs : InPlaceChoices(drawn.call)) {
-          ASSIGN_OR_RETURN(const std::vector<HostTensor> got,
-                           RunKernel(kernel, drawn.call, inputs, {.in_place = pairs}));
-          RETURN_IF_ERROR(CompareOutputs(drawn.call, got, want),
+          ASSIGN_OR_RETURN(
+              const std::vector<HostTensor> got,
+              RunKernel(kernel, drawn.call, inputs, {.device = tables.device, .in_place = pairs}));
+          RETURN_IF_ERROR(CompareOutputs(kernel, drawn.call, got, want),
                           "while writing output {} over input {}", pairs[0].output, pairs[0].input);
         }
         return absl::OkStatus();

@@ -52,9 +52,12 @@ std::vector<double> DrawValues(const ExampleInput& e, const RandomKey& key) {
   return values;
 }
 
-TensorType TypeFor(const ExampleInput& e, const DrawOptions& options) {
+TensorType TypeFor(const OpDef& op, size_t input, const ExampleInput& e, DType dtype) {
   TensorType type = e.type;
-  if (type.dtype == DType::kF32) type.dtype = options.dtype;
+  const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
+  const uint32_t narrow_in = op.traits.narrow_in;
+  if (narrow && narrow_in != 0 && (narrow_in >> input & 1u) == 0) return type;
+  if (type.dtype == DType::kF32) type.dtype = dtype;
   return type;
 }
 
@@ -120,11 +123,17 @@ absl::StatusOr<ForwardCall> ForwardCallOf(const ExampleInput& e, const DrawnCall
 }
 
 absl::StatusOr<HostTensor> ForwardValue(const SuiteTables& tables, const ExampleInput& e,
-                                        const ForwardCall& forward, std::string_view impl) {
+                                        const ForwardCall& forward, std::string_view impl,
+                                        Device* device) {
   const bool opaque = forward.call.Out(e.forward_output).dtype == DType::kOpaque;
-  ASSIGN_OR_RETURN(const KernelRow* row, tables.kernels.Select(forward.call, DeviceKind::kCpu,
-                                                               opaque ? impl : "reference"));
-  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, RunKernel(*row, forward.call, forward.inputs));
+  if (!opaque) {
+    impl = "reference";
+    device = nullptr;
+  }
+  const DeviceKind kind = device == nullptr ? DeviceKind::kCpu : device->kind();
+  ASSIGN_OR_RETURN(const KernelRow* row, tables.kernels.Select(forward.call, kind, impl));
+  ASSIGN_OR_RETURN(std::vector<HostTensor> outputs,
+                   RunKernel(*row, forward.call, forward.inputs, {.device = device}));
   return std::move(outputs[static_cast<size_t>(e.forward_output)]);
 }
 
@@ -137,7 +146,7 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
     std::vector<HostTensor>& to = i < taken ? drawn.inputs : drawn.extra;
     to.emplace_back();
     if (IsDrawn(e)) {
-      TensorType type = TypeFor(e, options);
+      TensorType type = TypeFor(op, i, e, options.dtype);
       SetFormat(&type, options.format);
       to.back() = HostTensor(type);
       SetValues(to.back().view(), DrawValues(e, KeyOf(fmt::format("{} {}", op.name, i))));
@@ -150,7 +159,8 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
     const ExampleInput& e = example.inputs[i];
     if (e.draw != Draw::kForward || e.absent) continue;
     ASSIGN_OR_RETURN(const ForwardCall forward, ForwardCallOf(e, drawn));
-    ASSIGN_OR_RETURN(drawn.inputs[i], ForwardValue(tables, e, forward, options.impl));
+    ASSIGN_OR_RETURN(drawn.inputs[i],
+                     ForwardValue(tables, e, forward, options.impl, options.device));
     drawn.call.inputs[i] = forward.call.Out(e.forward_output);
   }
   RETURN_IF_ERROR(InferWithFormat(&drawn.call));
@@ -159,8 +169,9 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
 
 absl::StatusOr<OpCall> CallOfExample(const OpDef& op, const Example& example, DType dtype) {
   std::vector<std::optional<TensorType>> types;
-  for (const ExampleInput& e : example.inputs) {
-    types.push_back(IsDrawn(e) ? std::optional(TypeFor(e, {.dtype = dtype})) : std::nullopt);
+  for (size_t i = 0; i < example.inputs.size(); ++i) {
+    const ExampleInput& e = example.inputs[i];
+    types.push_back(IsDrawn(e) ? std::optional(TypeFor(op, i, e, dtype)) : std::nullopt);
   }
   const size_t taken = InputsOfRow(op, example);
   for (size_t i = 0; i < taken; ++i) {

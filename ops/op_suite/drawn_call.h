@@ -27,7 +27,9 @@ struct DrawnCall {
 struct DrawOptions {
   DType dtype = DType::kF64;                   // in place of f32
   MemoryFormat format = MemoryFormat::kPlain;  // of all 4-d arguments
-  std::string_view impl = "reference";         // of kernels whose opaque outputs are inputs here
+  // Of kernels whose opaque outputs are inputs here.
+  std::string_view impl = "reference";
+  Device* device = nullptr;  // which they run on; null: the CPU
 };
 
 // Errors are infer's.
@@ -46,7 +48,8 @@ absl::StatusOr<ForwardCall> ForwardCallOf(const ExampleInput& e, const DrawnCall
 
 // Output `e.forward_output` of that call. Opaque bytes may be shorter than the type in the call.
 absl::StatusOr<HostTensor> ForwardValue(const SuiteTables& tables, const ExampleInput& e,
-                                        const ForwardCall& forward, std::string_view impl);
+                                        const ForwardCall& forward, std::string_view impl,
+                                        Device* device = nullptr);
 
 // Standard normal numbers; `name` chooses them.
 std::vector<double> NormalValues(int64_t count, std::string_view name);

@@ -1,6 +1,8 @@
 #include "ops/op_suite/run_kernel.h"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "engine/base/status.h"
 
@@ -10,27 +12,51 @@ namespace {
 constexpr int64_t kGuard = 64;  // bytes behind every buffer that nobody may touch
 constexpr unsigned char kGuardByte = 0xA5;
 
-// Memory of `bytes` filled with `poison`, and a guard behind it.
+// Memory that a kernel sees, on its device, and a guard behind it.
 class GuardedBytes {
  public:
-  GuardedBytes(int64_t bytes, unsigned char poison)
-      : bytes_(bytes), memory_({DType::kU8, {bytes + kGuard}}) {
-    std::memset(data(), poison, static_cast<size_t>(bytes));
-    std::memset(guard(), kGuardByte, kGuard);
+  GuardedBytes(Device* device, int64_t bytes) : device_(device), bytes_(bytes) {}
+  ~GuardedBytes() {
+    if (device_ != nullptr && data_ != nullptr) device_->Free(data_, bytes_ + kGuard);
   }
-  unsigned char* data() const { return static_cast<unsigned char*>(memory_.data()); }
-  bool intact() const {
-    for (int64_t i = 0; i < kGuard; ++i) {
-      if (guard()[i] != kGuardByte) return false;
+  GuardedBytes(const GuardedBytes&) = delete;
+  GuardedBytes& operator=(const GuardedBytes&) = delete;
+
+  // Every byte `poison`, or those of `from` where it has any.
+  absl::Status Create(unsigned char poison, const void* from = nullptr) {
+    host_ = HostTensor({DType::kU8, {bytes_ + kGuard}});
+    if (from != nullptr) {
+      std::memcpy(host(), from, static_cast<size_t>(bytes_));
+    } else {
+      std::memset(host(), poison, static_cast<size_t>(bytes_));
     }
-    return true;
+    std::memset(host() + bytes_, kGuardByte, kGuard);
+    data_ = host();
+    if (device_ == nullptr) return absl::OkStatus();
+    ASSIGN_OR_RETURN(data_, device_->Allocate(bytes_ + kGuard));
+    return device_->CopyFromHost(data_, host(), bytes_ + kGuard);
+  }
+  // After the kernel: its bytes in host memory.
+  absl::StatusOr<const unsigned char*> Read() {
+    if (device_ != nullptr) {
+      RETURN_IF_ERROR(device_->CopyToHost(host(), data_, bytes_ + kGuard));
+    }
+    return host();
+  }
+  void* data() const { return data_; }
+  // Of what Read has read.
+  bool intact() const {
+    return std::all_of(host() + bytes_, host() + bytes_ + kGuard,
+                       [](unsigned char byte) { return byte == kGuardByte; });
   }
 
  private:
-  unsigned char* guard() const { return data() + bytes_; }
+  unsigned char* host() const { return static_cast<unsigned char*>(host_.data()); }
 
-  int64_t bytes_;
-  HostTensor memory_;
+  Device* const device_;
+  const int64_t bytes_;
+  HostTensor host_;
+  void* data_ = nullptr;
 };
 
 class KernelRun {
@@ -41,47 +67,93 @@ class KernelRun {
 
   absl::Status Prepare() {
     if (row_.prepare == nullptr) return absl::OkStatus();
-    ASSIGN_OR_RETURN(prepared_, row_.prepare(call_), "while preparing");
+    ASSIGN_OR_RETURN(prepared_, row_.prepare(call_, libraries()), "while preparing");
     return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<HostTensor>> Run(unsigned char poison) {
     const int64_t workspace_bytes =
         row_.workspace_bytes == nullptr ? 0 : row_.workspace_bytes(call_, prepared_.get());
-    const GuardedBytes workspace(workspace_bytes, poison);
-    std::vector<GuardedBytes> memory;
-    std::vector<TensorView> outputs, inputs(given_.begin(), given_.end());
+    GuardedBytes workspace(options_.device, workspace_bytes);
+    RETURN_IF_ERROR(workspace.Create(poison));
+    std::deque<GuardedBytes> output_memory, input_memory;
+    std::vector<TensorView> outputs, inputs;
     for (size_t o = 0; o < call_.outputs.size(); ++o) {
       ASSIGN_OR_RETURN(const TensorType type, OutputType(static_cast<int>(o)));
-      memory.emplace_back(type.bytes(), poison);
-      outputs.push_back({memory.back().data(), type});
+      GuardedBytes& memory = output_memory.emplace_back(options_.device, type.bytes());
+      RETURN_IF_ERROR(memory.Create(poison, OverlaidInput(o)));
+      outputs.push_back({memory.data(), type});
     }
-    for (const InPlacePair& pair : options_.in_place) {
-      const TensorView& out = outputs[static_cast<size_t>(pair.output)];
-      TensorView& in = inputs[static_cast<size_t>(pair.input)];
-      CHECK_EQ(in.type.bytes(), out.type.bytes());
-      std::memcpy(out.data, in.data, static_cast<size_t>(in.type.bytes()));
-      in.data = out.data;
+    for (size_t i = 0; i < given_.size(); ++i) {
+      ASSIGN_OR_RETURN(inputs.emplace_back(), Input(i, outputs, &input_memory));
     }
-    KernelContext context;
-    context.prepared = prepared_.get();
-    context.workspace = workspace.data();
-    context.workspace_bytes = workspace_bytes;
-    context.threads = options_.threads;
-    context.input_places = options_.input_places;
-    context.output_places = options_.output_places;
-    row_.fn(context, outputs, inputs, call_.attrs);
-    RETURN_IF_ERROR(context.status);
+    RETURN_IF_ERROR(Call(workspace.data(), workspace_bytes, outputs, inputs));
+    RETURN_IF_ERROR(workspace.Read().status());
     if (!workspace.intact()) return InvalidArgument("writes behind its workspace");
     std::vector<HostTensor> results;
     for (size_t o = 0; o < outputs.size(); ++o) {
-      if (!memory[o].intact()) return InvalidArgument("writes behind output {}", o);
-      results.push_back(CopyOf(outputs[o]));
+      ASSIGN_OR_RETURN(const unsigned char* bytes, output_memory[o].Read());
+      if (!output_memory[o].intact()) return InvalidArgument("writes behind output {}", o);
+      results.emplace_back(outputs[o].type);
+      std::memcpy(results.back().data(), bytes, static_cast<size_t>(outputs[o].type.bytes()));
     }
     return results;
   }
 
  private:
+  DeviceLibraries* libraries() const {
+    return options_.device == nullptr ? nullptr : options_.device->libraries();
+  }
+
+  // The bytes of the input that output `o` shares memory with, or null.
+  const void* OverlaidInput(size_t o) const {
+    for (const InPlacePair& pair : options_.in_place) {
+      if (static_cast<size_t>(pair.output) != o) continue;
+      const TensorView& in = given_[static_cast<size_t>(pair.input)];
+      CHECK_EQ(in.type.bytes(), call_.outputs[o].bytes());
+      return in.data;
+    }
+    return nullptr;
+  }
+
+  absl::StatusOr<TensorView> Input(size_t i, const std::vector<TensorView>& outputs,
+                                   std::deque<GuardedBytes>* memory) const {
+    TensorView in = given_[i];
+    for (const InPlacePair& pair : options_.in_place) {
+      if (static_cast<size_t>(pair.input) != i) continue;
+      in.data = outputs[static_cast<size_t>(pair.output)].data;
+      return in;
+    }
+    if (options_.device == nullptr || in.data == nullptr) return in;
+    GuardedBytes& copy = memory->emplace_back(options_.device, in.type.bytes());
+    RETURN_IF_ERROR(copy.Create(0, in.data));
+    in.data = copy.data();
+    return in;
+  }
+
+  absl::Status Call(void* workspace, int64_t workspace_bytes,
+                    const std::vector<TensorView>& outputs,
+                    const std::vector<TensorView>& inputs) const {
+    KernelContext context;
+    context.prepared = prepared_.get();
+    context.workspace = workspace;
+    context.workspace_bytes = workspace_bytes;
+    context.threads = options_.threads;
+    context.input_places = options_.input_places;
+    context.output_places = options_.output_places;
+    context.libraries = libraries();
+    const RunValues values{context.random.key(), context.sample_offset};
+    GuardedBytes values_memory(options_.device, sizeof(values));
+    RETURN_IF_ERROR(values_memory.Create(0, &values));
+    if (options_.device != nullptr) {
+      context.stream = options_.device->stream();
+      context.run_values = static_cast<const RunValues*>(values_memory.data());
+    }
+    row_.fn(context, outputs, inputs, call_.attrs);
+    RETURN_IF_ERROR(context.status);
+    return options_.device == nullptr ? absl::OkStatus() : options_.device->Synchronize();
+  }
+
   // Opaque outputs: what the kernel needs, at most what infer promised.
   absl::StatusOr<TensorType> OutputType(int o) const {
     TensorType type = call_.Out(o);

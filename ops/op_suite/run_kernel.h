@@ -1,4 +1,4 @@
-// Runs one kernel on host memory as the executor would, and looks for what it must not do.
+// Runs one kernel on host tensors as the executor would, and looks for what it must not do.
 //
 // The kernel runs twice, over different bytes in its outputs and workspace. An element that it
 // leaves unwritten, or makes from memory that it never set, differs between the runs.
@@ -9,10 +9,13 @@
 
 #include "absl/status/statusor.h"
 #include "engine/kernel/kernel_row.h"
+#include "engine/runtime/device.h"
 
 namespace capstan {
 
 struct RunOptions {
+  // Where the kernel runs; null: on the CPU, in host memory.
+  Device* device = nullptr;
   int threads = 1;
   // Outputs that share memory with an input.
   std::vector<InPlacePair> in_place;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "engine/ir/op_def.h"
 #include "engine/kernel/kernel_row.h"
+#include "engine/runtime/device.h"
 
 namespace capstan {
 
@@ -23,6 +24,8 @@ struct SuiteTables {
 
   OpTable ops;
   KernelTable kernels;
+  // Runs the kernels of its kind; null: those of the CPU are checked.
+  Device* device = nullptr;
 };
 
 // Of one example of a row.
@@ -48,11 +51,11 @@ absl::Status CheckText(const SuiteTables& tables, const OpDef& op, const Example
 // that are not the default print and parse.
 absl::Status CheckRow(const SuiteTables& tables, const OpDef& op);
 
-// Of a CPU kernel row.
+// Of a kernel row for the tables' device; others pass.
 
 // It agrees with the reference on every example it supports, for each of its element types and
 // memory formats, with one and two threads; and it supports one example at least. The tolerance is
-// 8 * eps * sqrt(FLOPs per result element).
+// 8 * eps * sqrt(FLOPs per result element), eps by the types or, where it is coarser, the row.
 absl::Status CheckKernel(const SuiteTables& tables, const KernelRow& kernel);
 // Results are the same when outputs are written over the inputs that the row allows.
 absl::Status CheckInPlace(const SuiteTables& tables, const KernelRow& kernel);

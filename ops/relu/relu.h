@@ -18,5 +18,6 @@ ValueId Relu(Builder& b, ValueId x);
 std::vector<const OpDef*> ReluRows();
 std::vector<KernelRow> ReluReferenceKernels();
 std::vector<KernelRow> ReluFastKernels();
+std::vector<KernelRow> ReluCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -19,5 +19,6 @@ ValueId Scale(Builder& b, ValueId x, ValueId factor);
 std::vector<const OpDef*> ScaleRows();
 std::vector<KernelRow> ScaleReferenceKernels();
 std::vector<KernelRow> ScaleFastKernels();
+std::vector<KernelRow> ScaleCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -11,7 +11,7 @@ cuda_toolkit(
     home = "{home}",
 )
 
-# Static, so that a binary asks nothing but the driver of the machine that it runs on.
+# The runtime itself is static.
 cc_library(
     name = "runtime",
     linkopts = [
@@ -20,6 +20,9 @@ cc_library(
         "-ldl",
         "-lpthread",
         "-lrt",
+        # These are shared libraries: the static ones are larger than everything else together.
+        "-Wl,--as-needed,-lcudnn,-lcublasLt,--no-as-needed",
+        "-Wl,-rpath,{home}/lib64",
     ],
 )
 """
