@@ -39,5 +39,6 @@ extern const OpDef kAdamwUpdate;
 std::vector<const OpDef*> AdamRows();
 std::vector<KernelRow> AdamReferenceKernels();
 std::vector<KernelRow> AdamFastKernels();
+std::vector<KernelRow> AdamCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -22,24 +22,27 @@ struct AdamStep {
   T root;       // sqrt(1 - beta2^t)
 
   // `inputs` of an update.
-  AdamStep(std::span<const TensorView> inputs, const AnyStruct& any, AdamDecay kind) {
-    const auto& attrs = any.As<AdamUpdateAttrs>();
-    const double lr = ScalarOf(inputs[4]) * attrs.lr_factor;
-    const double t = static_cast<double>(*inputs[5].Data<int64_t>() + 1);
+  AdamStep(std::span<const TensorView> inputs, const AnyStruct& any, AdamDecay kind)
+      : AdamStep(any.As<AdamUpdateAttrs>(), kind, ScalarOf(inputs[4]), *inputs[5].Data<int64_t>(),
+                 inputs.size() > 6 ? ScalarOf(inputs[6]) : 1) {}
+  constexpr AdamStep(const AdamUpdateAttrs& attrs, AdamDecay kind, double rate, int64_t iteration,
+                     double grad_scale) {
+    const double lr = rate * attrs.lr_factor;
+    const double t = static_cast<double>(iteration + 1);
     const bool coupled = kind == AdamDecay::kCoupled;
     beta1 = static_cast<T>(attrs.beta1);
     beta2 = static_cast<T>(attrs.beta2);
     rest1 = static_cast<T>(1 - attrs.beta1);
     rest2 = static_cast<T>(1 - attrs.beta2);
     epsilon = static_cast<T>(attrs.epsilon);
-    scale = inputs.size() > 6 ? static_cast<T>(ScalarOf(inputs[6])) : T{1};
+    scale = static_cast<T>(grad_scale);
     decay = coupled ? static_cast<T>(attrs.weight_decay) : T{0};
     keep = coupled ? T{1} : static_cast<T>(1 - lr * attrs.weight_decay);
     step_size = static_cast<T>(lr / (1 - std::pow(attrs.beta1, t)));
     root = static_cast<T>(std::sqrt(1 - std::pow(attrs.beta2, t)));
   }
 
-  void operator()(T w, T g, T m, T v, T* new_w, T* new_m, T* new_v) const {
+  constexpr void operator()(T w, T g, T m, T v, T* new_w, T* new_m, T* new_v) const {
     const T gradient = scale * g + decay * w;
     const T mean = beta1 * m + rest1 * gradient;
     const T square = beta2 * v + rest2 * gradient * gradient;

@@ -35,5 +35,6 @@ inline int BiasAxis(const AnyStruct& attrs, int ndim) {
 std::vector<const OpDef*> BiasAddRows();
 std::vector<KernelRow> BiasAddReferenceKernels();
 std::vector<KernelRow> BiasAddFastKernels();
+std::vector<KernelRow> BiasAddCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -29,5 +29,6 @@ ValueId Cast(Builder& b, ValueId x, DType dtype);
 std::vector<const OpDef*> CastRows();
 std::vector<KernelRow> CastReferenceKernels();
 std::vector<KernelRow> CastFastKernels();
+std::vector<KernelRow> CastCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -28,5 +28,6 @@ extern const OpDef kFill;
 
 std::vector<const OpDef*> FillRows();
 std::vector<KernelRow> FillReferenceKernels();
+std::vector<KernelRow> FillCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

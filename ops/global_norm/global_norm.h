@@ -26,5 +26,6 @@ extern const OpDef kClipScale;
 std::vector<const OpDef*> GlobalNormRows();
 std::vector<KernelRow> GlobalNormReferenceKernels();
 std::vector<KernelRow> GlobalNormFastKernels();
+std::vector<KernelRow> GlobalNormCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

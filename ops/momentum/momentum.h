@@ -34,5 +34,6 @@ extern const OpDef kMomentumUpdate;
 std::vector<const OpDef*> MomentumRows();
 std::vector<KernelRow> MomentumReferenceKernels();
 std::vector<KernelRow> MomentumFastKernels();
+std::vector<KernelRow> MomentumCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

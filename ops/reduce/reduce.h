@@ -58,5 +58,6 @@ std::vector<bool> ReducedDims(const std::vector<int64_t>& axes, int ndim);
 
 std::vector<const OpDef*> ReduceRows();
 std::vector<KernelRow> ReduceReferenceKernels();
+std::vector<KernelRow> ReduceCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

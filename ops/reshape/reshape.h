@@ -29,5 +29,6 @@ ValueId Flatten(Builder& b, ValueId x);
 
 std::vector<const OpDef*> ReshapeRows();
 std::vector<KernelRow> ReshapeReferenceKernels();
+std::vector<KernelRow> ReshapeCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

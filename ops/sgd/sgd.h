@@ -27,5 +27,6 @@ extern const OpDef kSgdUpdate;
 std::vector<const OpDef*> SgdRows();
 std::vector<KernelRow> SgdReferenceKernels();
 std::vector<KernelRow> SgdFastKernels();
+std::vector<KernelRow> SgdCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

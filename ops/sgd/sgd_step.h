@@ -14,14 +14,15 @@ struct SgdStep {
   T lr, scale, decay;
 
   // `inputs` of a sgd_update.
-  SgdStep(std::span<const TensorView> inputs, const AnyStruct& any) {
-    const auto& attrs = any.As<SgdUpdateAttrs>();
-    lr = static_cast<T>(ScalarOf(inputs[2]) * attrs.lr_factor);
-    scale = inputs.size() > 3 ? static_cast<T>(ScalarOf(inputs[3])) : T{1};
-    decay = static_cast<T>(attrs.weight_decay);
-  }
+  SgdStep(std::span<const TensorView> inputs, const AnyStruct& any)
+      : SgdStep(any.As<SgdUpdateAttrs>(), ScalarOf(inputs[2]),
+                inputs.size() > 3 ? ScalarOf(inputs[3]) : 1) {}
+  constexpr SgdStep(const SgdUpdateAttrs& attrs, double rate, double grad_scale)
+      : lr(static_cast<T>(rate * attrs.lr_factor)),
+        scale(static_cast<T>(grad_scale)),
+        decay(static_cast<T>(attrs.weight_decay)) {}
 
-  T operator()(T w, T g) const { return w - lr * (scale * g + decay * w); }
+  constexpr T operator()(T w, T g) const { return w - lr * (scale * g + decay * w); }
 };
 
 }  // namespace capstan

@@ -35,5 +35,6 @@ ValueId SoftmaxCrossEntropy(Builder& b, ValueId logits, ValueId labels,
 std::vector<const OpDef*> SoftmaxCrossEntropyRows();
 std::vector<KernelRow> SoftmaxCrossEntropyReferenceKernels();
 std::vector<KernelRow> SoftmaxCrossEntropyFastKernels();
+std::vector<KernelRow> SoftmaxCrossEntropyCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

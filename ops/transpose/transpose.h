@@ -27,5 +27,6 @@ ValueId Transpose(Builder& b, ValueId x, std::vector<int64_t> perm);
 std::vector<const OpDef*> TransposeRows();
 std::vector<KernelRow> TransposeReferenceKernels();
 std::vector<KernelRow> TransposeFastKernels();
+std::vector<KernelRow> TransposeCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

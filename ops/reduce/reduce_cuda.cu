@@ -1,0 +1,110 @@
+// CUDA kernels.
+#include "ops/cuda/reduce.cuh"
+#include "ops/cuda/strided.cuh"
+#include "ops/reduce/reduce.h"
+
+namespace capstan {
+namespace {
+
+using Views = std::span<const TensorView>;
+
+// Of x: the dimensions that stay and those that are summed.
+struct Split {
+  DeviceShape outer, inner;
+  DeviceStrides x_outer, x_inner;
+  int64_t outer_count = 1, inner_count = 1;
+
+  Split(const TensorType& x, const std::vector<int64_t>& axes) {
+    const std::vector<bool> reduced = ReducedDims(axes, x.ndim());
+    const auto strides = x.Strides();
+    for (int d = 0; d < x.ndim(); ++d) {
+      const auto at = static_cast<size_t>(d);
+      DeviceShape& shape = reduced[at] ? inner : outer;
+      (reduced[at] ? x_inner : x_outer).stride[shape.ndim] = strides[at];
+      shape.size[shape.ndim++] = x.shape[d];
+      (reduced[at] ? inner_count : outer_count) *= x.shape[d];
+    }
+  }
+};
+
+// Grid: one block for each element of y, which is row-major; its threads stride over the sum.
+template <typename T>
+__global__ void SumInner(Split s, Wide<T> factor, const T* x, T* y) {
+  __shared__ Wide<T> shared[kWarp];
+  for (int64_t o = blockIdx.x; o < s.outer_count; o += gridDim.x) {
+    const T* from = x + s.x_outer.At(s.outer, o);
+    Wide<T> sum = 0;
+    for (int64_t i = threadIdx.x; i < s.inner_count; i += blockDim.x) {
+      sum += Load(from[s.x_inner.At(s.inner, i)]);
+    }
+    sum = BlockSum(sum, shared);
+    if (threadIdx.x == 0) y[o] = Store<T>(sum * factor);
+    __syncthreads();
+  }
+}
+
+template <bool kMean>
+void ReduceSumKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& any) {
+  const Split s(inputs[0].type, any.As<ReduceAttrs>().axes);
+  const double factor = kMean ? 1.0 / static_cast<double>(s.inner_count) : 1.0;
+  ForCudaFloat(inputs[0].type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Launch(context, BlocksFor(s.outer_count, 1), kBlock, SumInner<T>, s, factor,
+           CudaData<const T>(inputs[0]), CudaData<T>(outputs[0]));
+  });
+}
+
+// Grid: any; threads stride over y by logical index.
+template <typename T>
+__global__ void Repeat(int64_t n, DeviceShape shape, DeviceStrides y_strides,
+                       DeviceStrides x_strides, Wide<T> scale, const T* x, T* y) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+    y[y_strides.At(shape, i)] = Store<T>(scale * Load(x[x_strides.At(shape, i)]));
+  }
+}
+
+void BroadcastKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& any) {
+  const auto& attrs = any.As<BroadcastAttrs>();
+  const TensorType &x = inputs[0].type, &y = outputs[0].type;
+  const auto strides = x.Strides();
+  DeviceStrides x_strides;
+  size_t from = 0;
+  for (int d = 0; d < y.ndim(); ++d) {
+    const bool repeats = std::find(attrs.axes.begin(), attrs.axes.end(), d) != attrs.axes.end();
+    if (!repeats) x_strides.stride[d] = strides[from];
+    if (!repeats || attrs.keep_dims) ++from;
+  }
+  ForCudaFloat(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Launch(context, BlocksFor(y.count()), kBlock, Repeat<T>, y.count(), DeviceShape(y.shape),
+           DeviceStrides(y), x_strides, attrs.scale, CudaData<const T>(inputs[0]),
+           CudaData<T>(outputs[0]));
+  });
+}
+
+bool PlainOutput(const OpCall& call) {
+  TensorType plain = call.Out(0);
+  plain.format = MemoryFormat::kPlain;
+  return SameOrder(plain, call.Out(0));
+}
+
+KernelRow Row(const char* op, KernelFn fn) {
+  return {.op = op,
+          .device = DeviceKind::kCuda,
+          .impl = "cuda",
+          .priority = 10,
+          .dtypes = kCudaTypes,
+          .fn = fn};
+}
+
+}  // namespace
+
+std::vector<KernelRow> ReduceCudaKernels() {
+  KernelRow sum = Row("reduce_sum", ReduceSumKernel<false>);
+  KernelRow mean = Row("reduce_mean", ReduceSumKernel<true>);
+  sum.supports = mean.supports = PlainOutput;
+  return {sum, mean, Row("broadcast", BroadcastKernel)};
+}
+
+}  // namespace capstan
