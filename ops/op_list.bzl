@@ -12,6 +12,7 @@ OPS = [
     "fill",
     "global_avg_pool",
     "global_norm",
+    "layerwise",
     "matmul",
     "max_pool",
     "momentum",

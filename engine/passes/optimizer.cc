@@ -14,8 +14,10 @@ namespace {
 // Segments begin at multiples of this many elements, so that every tensor is 64-byte aligned.
 constexpr int64_t kSegmentAlignment = 16;
 
+// Whether a parameter goes to the buckets that decay. Layer-wise rules tell the two kinds apart
+// even without decay.
 bool Decays(const UpdateRule& rule, Role role) {
-  return rule.weight_decay != 0 &&
+  return (rule.weight_decay != 0 || rule.layerwise) &&
          std::find(rule.no_decay.begin(), rule.no_decay.end(), role) == rule.no_decay.end();
 }
 
@@ -107,7 +109,21 @@ class UpdateBuilder {
         "{weight_decay=" + PrintValue(TypeOf<double>(), &rule_.weight_decay) + "}";
     text = decay;
     if (decays) RETURN_IF_ERROR(ParseValue(*row_.attrs, &text, attrs.mutable_data()));
+    if (rule_.layerwise) {
+      const std::string more = LayerwiseAttrs(bucket, decays || rule_.adapt_all);
+      text = more;
+      RETURN_IF_ERROR(ParseValue(*row_.attrs, &text, attrs.mutable_data()));
+    }
     return attrs;
+  }
+
+  // A segment ends where the next one begins.
+  static std::string LayerwiseAttrs(const Bucket& bucket, bool adapt) {
+    std::vector<int64_t> ends;
+    for (size_t i = 1; i < bucket.segments.size(); ++i) ends.push_back(bucket.segments[i].offset);
+    ends.push_back(bucket.count);
+    return "{segment_ends=" + PrintValue(TypeOf<std::vector<int64_t>>(), &ends) +
+           ", adapt=" + (adapt ? "true" : "false") + "}";
   }
 
   void AddUpdates(const Bucket& bucket, ValueId grad, ValueId lr, ValueId iteration, ValueId clip,

@@ -20,6 +20,10 @@ struct UpdateRule {
   bool takes_iteration = false;    // an i64 input: the number of finished updates
   double weight_decay = 0;
   std::vector<Role> no_decay;  // roles that weight_decay leaves alone
+  // The row works on whole tensors: it takes `segment_ends`, and `adapt`, which is false for the
+  // roles of no_decay unless adapt_all is set.
+  bool layerwise = false;
+  bool adapt_all = false;
   std::optional<double> clip_global_norm;
   std::optional<double> clip_value;
 };

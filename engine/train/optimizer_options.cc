@@ -30,6 +30,28 @@ UpdateRule AdamRule(const char* row, const Options& o) {
           .weight_decay = o.weight_decay};
 }
 
+UpdateRule LambRule(const AnyStruct& any) {
+  const auto& o = any.As<LambOptions>();
+  return {.row = "lamb_update",
+          .attrs = fmt::format("{{beta1={}, beta2={}, epsilon={}}}", o.beta1, o.beta2, o.epsilon),
+          .slots = {"moment1", "moment2"},
+          .takes_iteration = true,
+          .weight_decay = o.weight_decay,
+          .layerwise = true,
+          .adapt_all = o.always_adapt};
+}
+
+UpdateRule LarsRule(const AnyStruct& any) {
+  const auto& o = any.As<LarsOptions>();
+  return {
+      .row = "lars_update",
+      .attrs = fmt::format("{{momentum={}, trust={}, epsilon={}}}", o.momentum, o.trust, o.epsilon),
+      .slots = {"momentum"},
+      .weight_decay = o.weight_decay,
+      .layerwise = true,
+      .adapt_all = o.always_adapt};
+}
+
 Role ToRole(OptimizerSpec::Role role) {
   switch (role) {
     case OptimizerSpec::Role::kBias:
@@ -52,6 +74,8 @@ std::span<const OptimizerRow> OptimizerRows() {
        [](const AnyStruct& o) { return AdamRule("adam_update", o.As<AdamOptions>()); }},
       {"adamw", &TypeOf<AdamWOptions>(), "Adam with decoupled weight decay",
        [](const AnyStruct& o) { return AdamRule("adamw_update", o.As<AdamWOptions>()); }},
+      {"lamb", &TypeOf<LambOptions>(), "Adam with a rate of its own for each tensor", LambRule},
+      {"lars", &TypeOf<LarsOptions>(), "momentum with a rate of its own for each tensor", LarsRule},
   };
   return kRows;
 }

@@ -69,6 +69,46 @@ struct AdamWOptions {
   }
 };
 
+// Roles in `no_decay` have no rates of their own either, unless always_adapt is set.
+struct LambOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0.01;
+  bool always_adapt = false;
+  static constexpr auto Fields() {
+    return std::array{
+        Field<&LambOptions::beta1>("beta1", "share kept of the mean gradient", kDecayRate),
+        Field<&LambOptions::beta2>("beta2", "share kept of the mean squared gradient", kDecayRate),
+        Field<&LambOptions::epsilon>("epsilon", "added to the root of the latter", kPositive),
+        Field<&LambOptions::weight_decay>(
+            "weight_decay", "factor of the weight that is added to its step", kNonNegative)
+            .Also("lamb_weight_decay"),
+        Field<&LambOptions::always_adapt>(
+            "always_adapt", "tensors that no_decay names have rates of their own, too")};
+  }
+};
+
+struct LarsOptions {
+  double momentum = 0.9;
+  double trust = 0.001;
+  double epsilon = 0;
+  double weight_decay = 0.0005;
+  bool always_adapt = false;
+  static constexpr auto Fields() {
+    return std::array{
+        Field<&LarsOptions::momentum>("momentum", "share of the velocity that is kept", kDecayRate),
+        Field<&LarsOptions::trust>("trust", "factor of the rate of every tensor", kPositive)
+            .Also("lars_coeff"),
+        Field<&LarsOptions::epsilon>("epsilon", "added to the norm of a gradient", kNonNegative),
+        Field<&LarsOptions::weight_decay>(
+            "weight_decay", "factor of the weight that is added to its gradient", kNonNegative)
+            .Also("lars_weight_decay"),
+        Field<&LarsOptions::always_adapt>(
+            "always_adapt", "tensors that no_decay names have rates of their own, too")};
+  }
+};
+
 struct OptimizerRow {
   const char* name;
   const TypeInfo* options;

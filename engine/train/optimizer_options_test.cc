@@ -61,6 +61,24 @@ TEST(OptimizerOptions, AdamAndAdamwDifferInTheirDecay) {
   }
 }
 
+TEST(OptimizerOptions, LambAndLarsAreLayerwise) {
+  const auto lamb = MakeUpdateRule(Spec("lamb", LambOptions{}));
+  const auto lars = MakeUpdateRule(Spec("lars", LarsOptions{.trust = 0.5, .always_adapt = true}));
+  ASSERT_TRUE(lamb.ok() && lars.ok());
+  EXPECT_EQ(lamb->row, "lamb_update");
+  EXPECT_EQ(lamb->attrs, "{beta1=0.9, beta2=0.999, epsilon=1e-06}");
+  EXPECT_THAT(lamb->slots, ElementsAre("moment1", "moment2"));
+  EXPECT_TRUE(lamb->takes_iteration);
+  EXPECT_TRUE(lamb->layerwise);
+  EXPECT_FALSE(lamb->adapt_all);
+  EXPECT_EQ(lars->row, "lars_update");
+  EXPECT_EQ(lars->attrs, "{momentum=0.9, trust=0.5, epsilon=0}");
+  EXPECT_THAT(lars->slots, ElementsAre("momentum"));
+  EXPECT_FALSE(lars->takes_iteration);
+  EXPECT_TRUE(lars->layerwise);
+  EXPECT_TRUE(lars->adapt_all);
+}
+
 TEST(OptimizerOptions, RolesWithoutDecay) {
   OptimizerSpec spec = Spec("sgd", SgdOptions{});
   spec.no_decay = {OptimizerSpec::Role::kEmbedding};
@@ -106,7 +124,8 @@ TEST(OptimizerOptions, TableIsAChoiceOfTheJobReader) {
     EXPECT_FALSE(row.rule(AnyStruct::Create(*row.options)).row.empty());
   }
   CheckChoices(choices);
-  EXPECT_THAT(ChoiceNames(choices, "optimizer"), ElementsAre("sgd", "momentum", "adam", "adamw"));
+  EXPECT_THAT(ChoiceNames(choices, "optimizer"),
+              ElementsAre("sgd", "momentum", "adam", "adamw", "lamb", "lars"));
 }
 
 }  // namespace

@@ -195,6 +195,35 @@ TEST(Optimizer, BucketsByDecayAndClipsOverAllOfThem) {
   EXPECT_NE(update.find("weight_decay=0.01"), std::string::npos) << update;
 }
 
+// Two kinds of buckets even without decay; each knows where its tensors end.
+TEST(Optimizer, LayerwiseRowsKnowTheirSegments) {
+  PassContext context = Context();
+  context.update = {.row = "lars_update",
+                    .attrs = "{trust=0.5}",
+                    .slots = {"momentum"},
+                    .no_decay = {Role::kNorm},
+                    .layerwise = true};
+  const auto update = [&] {
+    Module module = ParseModule({{ProgramKind::kMicro, Residual("")}});
+    EXPECT_TRUE(*Differentiate(module, context));
+    EXPECT_TRUE(*AddOptimizer(module, context));
+    EXPECT_EQ(module.buckets.size(), 2u);
+    for (const Bucket& bucket : module.buckets) {
+      std::string ends;
+      for (size_t i = 1; i < bucket.segments.size(); ++i) {
+        ends += std::to_string(bucket.segments[i].offset) + ", ";
+      }
+      const std::string text = "segment_ends=[" + ends + std::to_string(bucket.count) + "]";
+      const std::string printed = PrintGraph(module.programs.back().graph);
+      EXPECT_NE(printed.find(text), std::string::npos) << text << "\n" << printed;
+    }
+    return PrintGraph(module.programs.back().graph);
+  };
+  EXPECT_NE(update().find("adapt=false"), std::string::npos) << update();
+  context.update.adapt_all = true;
+  EXPECT_EQ(update().find("adapt=false"), std::string::npos) << update();
+}
+
 TEST(Optimizer, RefusesToTrainNothing) {
   Module module = ParseModule({{ProgramKind::kMicro, Residual("")}});
   PassContext context = Context();

@@ -79,6 +79,45 @@ TEST_F(ConstantGradient, SgdAndMomentum) {
   ExpectWeights("{name: momentum, momentum: 0.9, lr: 0.1, weight_decay: 0.1}", wanted);
 }
 
+TEST_F(ConstantGradient, Nesterov) {
+  double w = 1, velocity = 0;
+  std::vector<double> wanted;
+  for (int i = 0; i < 3; ++i) {
+    velocity = 0.9 * velocity + 0.5;
+    wanted.push_back(w -= 0.1 * (0.5 + 0.9 * velocity));
+  }
+  ExpectWeights("{name: momentum, momentum: 0.9, lr: 0.1, use_nesterov: true}", wanted);
+}
+
+// The only tensor is (w0, w1, 1): its norm and that of its step are known.
+TEST_F(ConstantGradient, LambAndLars) {
+  double a = 1, b = 1, velocity_a = 0, velocity_b = 0;
+  std::vector<double> wanted;
+  for (int i = 0; i < 3; ++i) {
+    const double norm = std::sqrt(a * a + b * b + 1);
+    const double rate = 0.1 * 0.02 * norm / std::sqrt(0.5);
+    velocity_a = 0.9 * velocity_a - rate * 0.5;
+    velocity_b = 0.9 * velocity_b + rate * 0.5;
+    a -= velocity_a;
+    wanted.push_back(b -= velocity_b);
+  }
+  ExpectWeights("{name: lars, lr: 0.1, trust: 0.02, weight_decay: 0}", wanted);
+  // Equal gradients make Adam's step the sign, (-1, 1, 0).
+  a = b = 1;
+  wanted.clear();
+  for (int i = 0; i < 3; ++i) {
+    const double rate = 0.1 * std::sqrt(a * a + b * b + 1) / std::sqrt(2.0);
+    a += rate;
+    wanted.push_back(b -= rate);
+  }
+  ExpectWeights("{name: lamb, lr: 0.1, weight_decay: 0, epsilon: 1.0e-12}", wanted);
+}
+
+TEST_F(ConstantGradient, ClippingByValue) {
+  ExpectWeights("{name: sgd, lr: 0.1, grad_clip: {value: 0.2}}", {0.98, 0.96, 0.94});
+  ExpectWeights("{name: sgd, lr: 0.1, grad_clip: {value: 0.6}}", {0.95, 0.90, 0.85});
+}
+
 // The norm of (-0.5, 0.5, 0) is clipped to 0.1; decay comes after clipping.
 TEST_F(ConstantGradient, ClippingByTheGlobalNorm) {
   const double g = 0.1 / std::sqrt(2.0);
@@ -95,7 +134,8 @@ TEST(Optimizers, EachLowersTheLoss) {
   for (const char* optimizer :
        {"{name: sgd, lr: 0.1}", "{name: momentum, lr: 0.05}",
         "{name: momentum, lr: 0.05, use_nesterov: true}", "{name: adam, lr: 0.005}",
-        "{name: adamw, lr: 0.005}", "{name: sgd, lr: 0.3, grad_clip: 1.0}",
+        "{name: adamw, lr: 0.005}", "{name: lamb, lr: 0.02}", "{name: lars, lr: 0.05, trust: 0.1}",
+        "{name: sgd, lr: 0.3, grad_clip: 1.0}",
         "{name: momentum, lr: 0.05, grad_clip: {value: 0.1}}"}) {
     SCOPED_TRACE(optimizer);
     const ScratchFolder scratch;
