@@ -61,9 +61,6 @@ struct KernelRow {
   // Exact bytes of opaque output `output` (infer gives an upper bound).
   int64_t (*saved_bytes)(const OpCall& call, const void* prepared, int output) = nullptr;
   KernelFn fn = nullptr;
-  // Relative rounding error of the row's arithmetic where it is coarser than its element types say
-  // (TF32: 2^-11).
-  double epsilon = 0;
 
   // "conv2d/onednn"
   std::string Key() const { return std::string(op) + "/" + impl; }

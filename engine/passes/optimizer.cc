@@ -101,18 +101,18 @@ class UpdateBuilder {
 
   absl::StatusOr<AnyStruct> AttrsFor(const Bucket& bucket) const {
     AnyStruct attrs = AnyStruct::Create(*row_.attrs);
-    std::string_view text = rule_.attrs;
-    RETURN_IF_ERROR(ParseValue(*row_.attrs, &text, attrs.mutable_data()),
-                    "while setting up optimizer row {}", rule_.row);
+    const auto set = [&](std::string_view text) {
+      return Annotate(ParseValue(*row_.attrs, &text, attrs.mutable_data()),
+                      "while setting up optimizer row {}", rule_.row);
+    };
     const bool decays = bucket.name.find(".decay") != std::string::npos;
-    const std::string decay =
-        "{weight_decay=" + PrintValue(TypeOf<double>(), &rule_.weight_decay) + "}";
-    text = decay;
-    if (decays) RETURN_IF_ERROR(ParseValue(*row_.attrs, &text, attrs.mutable_data()));
+    RETURN_IF_ERROR(set(rule_.attrs));
+    if (decays) {
+      RETURN_IF_ERROR(
+          set("{weight_decay=" + PrintValue(TypeOf<double>(), &rule_.weight_decay) + "}"));
+    }
     if (rule_.layerwise) {
-      const std::string more = LayerwiseAttrs(bucket, decays || rule_.adapt_all);
-      text = more;
-      RETURN_IF_ERROR(ParseValue(*row_.attrs, &text, attrs.mutable_data()));
+      RETURN_IF_ERROR(set(LayerwiseAttrs(bucket, decays || rule_.adapt_all)));
     }
     return attrs;
   }

@@ -18,7 +18,7 @@ namespace capstan {
 
 // Far beyond any training; keeps a number of updates an int64.
 inline constexpr Bounds kEpochs{.min = 0, .max = 1e9};
-inline constexpr Bounds kSomeEpochs{.min = 0, .max = 1e9, .open_min = true};
+inline constexpr Bounds kSomeEpochs{.min = 0, .max = kEpochs.max, .open_min = true};
 
 // The keys that every schedule has.
 struct RateOptions {

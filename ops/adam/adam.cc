@@ -7,26 +7,12 @@ namespace {
 
 absl::Status InferAdam(OpCall& call) {
   const auto& attrs = call.Attrs<AdamUpdateAttrs>();
-  if (!(attrs.beta1 >= 0 && attrs.beta1 < 1 && attrs.beta2 >= 0 && attrs.beta2 < 1)) {
-    return InvalidArgument("beta1 {} and beta2 {} must be in [0, 1)", attrs.beta1, attrs.beta2);
-  }
-  if (call.In(5).dtype != DType::kI64) {
-    return InvalidArgument("iteration must be i64, not {}", NameOf(call.In(5).dtype));
-  }
-  return InferUpdate(call, 2);
+  return InferMomentsUpdate(call, attrs.beta1, attrs.beta2);
 }
 
 std::vector<Example> AdamExamples() {
   const auto attrs = [](AdamUpdateAttrs a) { return AnyStruct::Of(a); };
-  const auto inputs = [](int64_t count, double iteration) {
-    const ExampleInput bucket = FloatInput({count});
-    return std::vector<ExampleInput>{bucket,
-                                     bucket,
-                                     bucket,
-                                     FloatInput({count}, Draw::kPositive),
-                                     FloatInput({}, Draw::kPositive),
-                                     ValuesInput({DType::kI64, {}}, {iteration})};
-  };
+  const auto inputs = MomentsUpdateInputs;
   std::vector<ExampleInput> clipped = inputs(64, 5), uneven = inputs(8, 0), real = inputs(8, 0);
   clipped.push_back(FloatInput({}, Draw::kPositive));
   uneven[3] = FloatInput({9});

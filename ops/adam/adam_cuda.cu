@@ -12,16 +12,14 @@ __global__ void Update(int64_t n, AdamUpdateAttrs attrs, AdamDecay decay, Device
                        const int64_t* iteration, DeviceScalar scale, const T* w, const T* g,
                        const T* m, const T* v, T* new_w, T* new_m, T* new_v) {
   const AdamStep<T> step(attrs, decay, lr.Read(), *iteration, scale.Read());
-  const int64_t stride = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
-    step(w[i], g[i], m[i], v[i], &new_w[i], &new_m[i], &new_v[i]);
-  }
+  ForEachOnGrid(n,
+                [&](int64_t i) { step(w[i], g[i], m[i], v[i], &new_w[i], &new_m[i], &new_v[i]); });
 }
 
 template <AdamDecay kDecay>
 void AdamKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& any) {
   const int64_t n = outputs[0].type.count();
-  ForUpdateFloat(outputs[0].type.dtype, [&](auto zero) {
+  ForFloat(outputs[0].type.dtype, [&](auto zero) {
     using T = decltype(zero);
     Launch(context, BlocksFor(n), kBlock, Update<T>, n, any.As<AdamUpdateAttrs>(), kDecay,
            DeviceScalar(inputs, 4), CudaData<const int64_t>(inputs[5]), DeviceScalar(inputs, 6),

@@ -21,10 +21,9 @@ struct BiasPlace {
 
 template <typename T>
 __global__ void AddBias(int64_t n, BiasPlace place, const T* x, const T* bias, T* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+  ForEachOnGrid(n, [&](int64_t i) {
     y[i] = Store<T>(Load(x[i]) + Load(bias[i / place.stride % place.size]));
-  }
+  });
 }
 
 void BiasAddKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& attrs) {
@@ -60,22 +59,12 @@ void BiasAddGradKernel(KernelContext& context, Views outputs, Views inputs,
   });
 }
 
-KernelRow Row(const char* op, KernelFn fn) {
-  return {.op = op,
-          .device = DeviceKind::kCuda,
-          .impl = "cuda",
-          .priority = 10,
-          .dtypes = kCudaTypes,
-          .supports = InOneOrder,
-          .fn = fn};
-}
-
 }  // namespace
 
 std::vector<KernelRow> BiasAddCudaKernels() {
-  KernelRow grad = Row("bias_add_grad", BiasAddGradKernel);
-  grad.supports = nullptr;
-  return {Row("bias_add", BiasAddKernel), grad};
+  KernelRow add = CudaRow("bias_add", BiasAddKernel);
+  add.supports = InOneOrder;
+  return {add, CudaRow("bias_add_grad", BiasAddGradKernel)};
 }
 
 }  // namespace capstan

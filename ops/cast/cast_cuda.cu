@@ -10,15 +10,14 @@ using Views = std::span<const TensorView>;
 
 template <typename From, typename To>
 __global__ void CastElements(int64_t n, const From* x, To* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+  ForEachOnGrid(n, [&](int64_t i) {
     // float holds every value of the narrower types.
     if constexpr (sizeof(From) < sizeof(double) && sizeof(To) < sizeof(double)) {
       y[i] = static_cast<To>(static_cast<float>(x[i]));
     } else {
       y[i] = static_cast<To>(static_cast<double>(x[i]));
     }
-  }
+  });
 }
 
 void CastKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct&) {
@@ -45,13 +44,9 @@ bool SupportsCast(const OpCall& call) {
 }  // namespace
 
 std::vector<KernelRow> CastCudaKernels() {
-  return {{.op = "cast",
-           .device = DeviceKind::kCuda,
-           .impl = "cuda",
-           .priority = 10,
-           .dtypes = kCudaTypes,
-           .supports = SupportsCast,
-           .fn = CastKernel}};
+  KernelRow row = CudaRow("cast", CastKernel);
+  row.supports = SupportsCast;
+  return {row};
 }
 
 }  // namespace capstan

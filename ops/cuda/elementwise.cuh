@@ -51,10 +51,9 @@ __device__ inline void MapPack(F f, const MapArguments<T, kInputs>& a, int64_t p
 template <typename T, int kInputs, typename F>
 __global__ void MapElements(int64_t n, F f, MapArguments<T, kInputs> a, int64_t packs) {
   constexpr auto kAll = std::make_index_sequence<kInputs>();
-  const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t p = first; p < packs; p += step) MapPack(f, a, p, kAll);
-  for (int64_t i = packs * kPackSize<T> + first; i < n; i += step) a.out[i] = MapOne(f, a, i, kAll);
+  ForEachOnGrid(packs, [&](int64_t p) { MapPack(f, a, p, kAll); });
+  const int64_t rest = packs * kPackSize<T>;
+  ForEachOnGrid(n - rest, [&](int64_t i) { a.out[rest + i] = MapOne(f, a, rest + i, kAll); });
 }
 
 template <typename T, int kInputs, typename F>
@@ -79,13 +78,9 @@ void MapFloats(KernelContext& context, std::span<const TensorView> outputs,
 }
 
 inline KernelRow ElementwiseCudaRow(const char* op, KernelFn fn) {
-  return {.op = op,
-          .device = DeviceKind::kCuda,
-          .impl = "cuda",
-          .priority = 10,
-          .dtypes = kCudaTypes,
-          .supports = InOneOrder,
-          .fn = fn};
+  KernelRow row = CudaRow(op, fn);
+  row.supports = InOneOrder;
+  return row;
 }
 
 }  // namespace capstan

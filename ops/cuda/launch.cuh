@@ -13,7 +13,7 @@
 #include <type_traits>
 
 #include "engine/base/check.h"
-#include "engine/kernel/cuda/cuda_libraries.h"
+#include "engine/kernel/cuda/cuda_status.h"
 #include "engine/kernel/kernel_row.h"
 
 namespace capstan {
@@ -64,6 +64,23 @@ void ForCudaFloat(DType dtype, F&& f) {
     default:
       CHECK(false) << "no CUDA kernel for " << NameOf(dtype);
   }
+}
+
+// Calls f(i) once for every i of [0, n), over all threads of the grid.
+template <typename F>
+__device__ inline void ForEachOnGrid(int64_t n, F f) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+}
+
+// A row of ours for any sizes and memory formats; callers narrow what it takes.
+inline KernelRow CudaRow(const char* op, KernelFn fn) {
+  return {.op = op,
+          .device = DeviceKind::kCuda,
+          .impl = "cuda",
+          .priority = 10,
+          .dtypes = kCudaTypes,
+          .fn = fn};
 }
 
 template <typename T>

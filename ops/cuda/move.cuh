@@ -13,10 +13,7 @@ inline constexpr DTypeSet kCudaMovableTypes = {DType::kF64, DType::kF32, DType::
 template <typename W>
 __global__ void MoveWords(int64_t n, DeviceShape to, DeviceStrides y_strides, DeviceShape from,
                           DeviceStrides x_strides, const W* x, W* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
-    y[y_strides.At(to, i)] = x[x_strides.At(from, i)];
-  }
+  ForEachOnGrid(n, [&](int64_t i) { y[y_strides.At(to, i)] = x[x_strides.At(from, i)]; });
 }
 
 // As MoveWords, for elements of `bytes` bytes.

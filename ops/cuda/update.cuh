@@ -2,6 +2,7 @@
 // reads the learning rate of its own iteration.
 #pragma once
 
+#include "engine/kernel/strided.h"
 #include "ops/cuda/launch.cuh"
 
 namespace capstan {
@@ -25,19 +26,9 @@ struct DeviceScalar {
 };
 
 inline KernelRow UpdateCudaRow(const char* op, KernelFn fn) {
-  return {.op = op,
-          .device = DeviceKind::kCuda,
-          .impl = "cuda",
-          .priority = 10,
-          .dtypes = {DType::kF32, DType::kF64},
-          .fn = fn};
-}
-
-// Calls f with a zero of the bucket's type.
-template <typename F>
-void ForUpdateFloat(DType dtype, F&& f) {
-  if (dtype == DType::kF64) return f(double{});
-  f(float{});
+  KernelRow row = CudaRow(op, fn);
+  row.dtypes = {DType::kF32, DType::kF64};
+  return row;
 }
 
 }  // namespace capstan

@@ -13,12 +13,11 @@ constexpr int kParts = 264;  // sums of one bucket, gathered in the workspace
 template <typename T>
 __global__ void SumSquares(int64_t n, const T* x, double* parts) {
   __shared__ double shared[kWarp];
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
   double sum = 0;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+  ForEachOnGrid(n, [&](int64_t i) {
     const double v = Load(x[i]);
     sum += v * v;
-  }
+  });
   sum = BlockSum(sum, shared);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
@@ -68,15 +67,9 @@ void ClipScaleKernel(KernelContext& context, Views outputs, Views inputs, const 
 }  // namespace
 
 std::vector<KernelRow> GlobalNormCudaKernels() {
-  const KernelRow row = {
-      .device = DeviceKind::kCuda, .impl = "cuda", .priority = 10, .dtypes = kCudaTypes};
-  KernelRow norm = row, scale = row;
-  norm.op = "squared_norm";
+  KernelRow norm = CudaRow("squared_norm", SquaredNormKernel);
   norm.workspace_bytes = SquaredNormWorkspace;
-  norm.fn = SquaredNormKernel;
-  scale.op = "clip_scale";
-  scale.fn = ClipScaleKernel;
-  return {norm, scale};
+  return {norm, CudaRow("clip_scale", ClipScaleKernel)};
 }
 
 }  // namespace capstan

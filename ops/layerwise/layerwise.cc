@@ -17,13 +17,7 @@ absl::Status CheckSegments(const std::vector<int64_t>& ends, int64_t count) {
 
 absl::Status InferLamb(OpCall& call) {
   const auto& attrs = call.Attrs<LambUpdateAttrs>();
-  if (!(attrs.beta1 >= 0 && attrs.beta1 < 1 && attrs.beta2 >= 0 && attrs.beta2 < 1)) {
-    return InvalidArgument("beta1 {} and beta2 {} must be in [0, 1)", attrs.beta1, attrs.beta2);
-  }
-  if (call.In(5).dtype != DType::kI64) {
-    return InvalidArgument("iteration must be i64, not {}", NameOf(call.In(5).dtype));
-  }
-  RETURN_IF_ERROR(InferUpdate(call, 2));
+  RETURN_IF_ERROR(InferMomentsUpdate(call, attrs.beta1, attrs.beta2));
   return CheckSegments(attrs.segment_ends, call.In(0).count());
 }
 
@@ -34,15 +28,7 @@ absl::Status InferLars(OpCall& call) {
 
 std::vector<Example> LambExamples() {
   const auto attrs = [](LambUpdateAttrs a) { return AnyStruct::Of(a); };
-  const auto inputs = [](int64_t count, double iteration) {
-    const ExampleInput bucket = FloatInput({count});
-    return std::vector<ExampleInput>{bucket,
-                                     bucket,
-                                     bucket,
-                                     FloatInput({count}, Draw::kPositive),
-                                     FloatInput({}, Draw::kPositive),
-                                     ValuesInput({DType::kI64, {}}, {iteration})};
-  };
+  const auto inputs = MomentsUpdateInputs;
   std::vector<ExampleInput> clipped = inputs(64, 5), narrow = inputs(8, 0);
   clipped.push_back(FloatInput({}, Draw::kPositive));
   narrow[5] = IndexInput({}, 1, DType::kI32);

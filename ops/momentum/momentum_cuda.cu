@@ -11,15 +11,12 @@ template <typename T>
 __global__ void Update(int64_t n, MomentumUpdateAttrs attrs, DeviceScalar lr, DeviceScalar scale,
                        const T* w, const T* g, const T* v, T* new_w, T* new_v) {
   const MomentumStep<T> step(attrs, lr.Read(), scale.Read());
-  const int64_t stride = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
-    step(w[i], g[i], v[i], &new_w[i], &new_v[i]);
-  }
+  ForEachOnGrid(n, [&](int64_t i) { step(w[i], g[i], v[i], &new_w[i], &new_v[i]); });
 }
 
 void MomentumKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& any) {
   const int64_t n = outputs[0].type.count();
-  ForUpdateFloat(outputs[0].type.dtype, [&](auto zero) {
+  ForFloat(outputs[0].type.dtype, [&](auto zero) {
     using T = decltype(zero);
     Launch(context, BlocksFor(n), kBlock, Update<T>, n, any.As<MomentumUpdateAttrs>(),
            DeviceScalar(inputs, 3), DeviceScalar(inputs, 4), CudaData<const T>(inputs[0]),

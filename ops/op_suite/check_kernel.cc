@@ -106,21 +106,20 @@ absl::StatusOr<std::vector<HostTensor>> InputsForReference(const SuiteTables& ta
 }
 
 // By the result's element type and the length of the sums in it, which the cost tells.
-double ToleranceFor(const KernelRow& kernel, const OpCall& call, size_t output) {
+double ToleranceFor(const OpCall& call, size_t output) {
   const DType dtype = call.outputs[output].dtype;
-  const double eps = std::max({EpsilonOf(dtype), EpsilonOf(call.MainDType()), kernel.epsilon});
+  const double eps = std::max(EpsilonOf(dtype), EpsilonOf(call.MainDType()));
   const double count = static_cast<double>(std::max<int64_t>(call.outputs[output].count(), 1));
   return 8 * eps * std::sqrt(std::max(call.op->cost(call).flops / count, 1.0));
 }
 
-absl::Status CompareOutputs(const KernelRow& kernel, const OpCall& call,
-                            const std::vector<HostTensor>& got,
+absl::Status CompareOutputs(const OpCall& call, const std::vector<HostTensor>& got,
                             const std::vector<HostTensor>& want) {
   for (size_t o = 0; o < want.size(); ++o) {
     if (want[o].type().dtype == DType::kOpaque) continue;
     RETURN_IF_ERROR(CompareValues(fmt::format("output {} ('{}')", o,
                                               call.op->outputs[static_cast<int>(o)].name),
-                                  got[o].view(), want[o].view(), ToleranceFor(kernel, call, o)),
+                                  got[o].view(), want[o].view(), ToleranceFor(call, o)),
                     "while running {}", call.ToString());
   }
   return absl::OkStatus();
@@ -167,8 +166,7 @@ absl::Status CheckKernel(const SuiteTables& tables, const KernelRow& kernel) {
           ASSIGN_OR_RETURN(const std::vector<HostTensor> got,
                            RunKernel(kernel, drawn.call, ViewsOf(drawn.inputs),
                                      {.device = tables.device, .threads = threads}));
-          RETURN_IF_ERROR(CompareOutputs(kernel, drawn.call, got, want), "while using {} threads",
-                          threads);
+          RETURN_IF_ERROR(CompareOutputs(drawn.call, got, want), "while using {} threads", threads);
           if (tables.device != nullptr) break;
         }
         return absl::OkStatus();
@@ -191,7 +189,7 @@ absl::Status CheckInPlace(const SuiteTables& tables, const KernelRow& kernel) {
           ASSIGN_OR_RETURN(
               const std::vector<HostTensor> got,
               RunKernel(kernel, drawn.call, inputs, {.device = tables.device, .in_place = pairs}));
-          RETURN_IF_ERROR(CompareOutputs(kernel, drawn.call, got, want),
+          RETURN_IF_ERROR(CompareOutputs(drawn.call, got, want),
                           "while writing output {} over input {}", pairs[0].output, pairs[0].input);
         }
         return absl::OkStatus();

@@ -52,11 +52,8 @@ std::vector<double> DrawValues(const ExampleInput& e, const RandomKey& key) {
   return values;
 }
 
-TensorType TypeFor(const OpDef& op, size_t input, const ExampleInput& e, DType dtype) {
+TensorType TypeFor(const ExampleInput& e, DType dtype) {
   TensorType type = e.type;
-  const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
-  const uint32_t narrow_in = op.traits.narrow_in;
-  if (narrow && narrow_in != 0 && (narrow_in >> input & 1u) == 0) return type;
   if (type.dtype == DType::kF32) type.dtype = dtype;
   return type;
 }
@@ -146,7 +143,7 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
     std::vector<HostTensor>& to = i < taken ? drawn.inputs : drawn.extra;
     to.emplace_back();
     if (IsDrawn(e)) {
-      TensorType type = TypeFor(op, i, e, options.dtype);
+      TensorType type = TypeFor(e, options.dtype);
       SetFormat(&type, options.format);
       to.back() = HostTensor(type);
       SetValues(to.back().view(), DrawValues(e, KeyOf(fmt::format("{} {}", op.name, i))));
@@ -169,9 +166,8 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
 
 absl::StatusOr<OpCall> CallOfExample(const OpDef& op, const Example& example, DType dtype) {
   std::vector<std::optional<TensorType>> types;
-  for (size_t i = 0; i < example.inputs.size(); ++i) {
-    const ExampleInput& e = example.inputs[i];
-    types.push_back(IsDrawn(e) ? std::optional(TypeFor(op, i, e, dtype)) : std::nullopt);
+  for (const ExampleInput& e : example.inputs) {
+    types.push_back(IsDrawn(e) ? std::optional(TypeFor(e, dtype)) : std::nullopt);
   }
   const size_t taken = InputsOfRow(op, example);
   for (size_t i = 0; i < taken; ++i) {

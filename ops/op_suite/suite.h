@@ -55,7 +55,7 @@ absl::Status CheckRow(const SuiteTables& tables, const OpDef& op);
 
 // It agrees with the reference on every example it supports, for each of its element types and
 // memory formats, with one and two threads; and it supports one example at least. The tolerance is
-// 8 * eps * sqrt(FLOPs per result element), eps by the types or, where it is coarser, the row.
+// 8 * eps * sqrt(FLOPs per result element), eps by the types.
 absl::Status CheckKernel(const SuiteTables& tables, const KernelRow& kernel);
 // Results are the same when outputs are written over the inputs that the row allows.
 absl::Status CheckInPlace(const SuiteTables& tables, const KernelRow& kernel);

@@ -58,10 +58,9 @@ void ReduceSumKernel(KernelContext& context, Views outputs, Views inputs, const 
 template <typename T>
 __global__ void Repeat(int64_t n, DeviceShape shape, DeviceStrides y_strides,
                        DeviceStrides x_strides, Wide<T> scale, const T* x, T* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+  ForEachOnGrid(n, [&](int64_t i) {
     y[y_strides.At(shape, i)] = Store<T>(scale * Load(x[x_strides.At(shape, i)]));
-  }
+  });
 }
 
 void BroadcastKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& any) {
@@ -89,22 +88,13 @@ bool PlainOutput(const OpCall& call) {
   return SameOrder(plain, call.Out(0));
 }
 
-KernelRow Row(const char* op, KernelFn fn) {
-  return {.op = op,
-          .device = DeviceKind::kCuda,
-          .impl = "cuda",
-          .priority = 10,
-          .dtypes = kCudaTypes,
-          .fn = fn};
-}
-
 }  // namespace
 
 std::vector<KernelRow> ReduceCudaKernels() {
-  KernelRow sum = Row("reduce_sum", ReduceSumKernel<false>);
-  KernelRow mean = Row("reduce_mean", ReduceSumKernel<true>);
+  KernelRow sum = CudaRow("reduce_sum", ReduceSumKernel<false>);
+  KernelRow mean = CudaRow("reduce_mean", ReduceSumKernel<true>);
   sum.supports = mean.supports = PlainOutput;
-  return {sum, mean, Row("broadcast", BroadcastKernel)};
+  return {sum, mean, CudaRow("broadcast", BroadcastKernel)};
 }
 
 }  // namespace capstan

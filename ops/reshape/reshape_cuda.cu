@@ -16,12 +16,9 @@ void ReshapeKernel(KernelContext& context, Views outputs, Views inputs, const An
 }  // namespace
 
 std::vector<KernelRow> ReshapeCudaKernels() {
-  return {{.op = "reshape",
-           .device = DeviceKind::kCuda,
-           .impl = "cuda",
-           .priority = 10,
-           .dtypes = kCudaMovableTypes,
-           .fn = ReshapeKernel}};
+  KernelRow row = CudaRow("reshape", ReshapeKernel);
+  row.dtypes = kCudaMovableTypes;
+  return {row};
 }
 
 }  // namespace capstan

@@ -11,15 +11,12 @@ template <typename T>
 __global__ void Update(int64_t n, SgdUpdateAttrs attrs, DeviceScalar lr, DeviceScalar scale,
                        const T* w, const T* g, T* new_w) {
   const SgdStep<T> step(attrs, lr.Read(), scale.Read());
-  const int64_t stride = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
-    new_w[i] = step(w[i], g[i]);
-  }
+  ForEachOnGrid(n, [&](int64_t i) { new_w[i] = step(w[i], g[i]); });
 }
 
 void SgdKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& any) {
   const int64_t n = outputs[0].type.count();
-  ForUpdateFloat(outputs[0].type.dtype, [&](auto zero) {
+  ForFloat(outputs[0].type.dtype, [&](auto zero) {
     using T = decltype(zero);
     Launch(context, BlocksFor(n), kBlock, Update<T>, n, any.As<SgdUpdateAttrs>(),
            DeviceScalar(inputs, 2), DeviceScalar(inputs, 3), CudaData<const T>(inputs[0]),

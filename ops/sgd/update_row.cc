@@ -21,6 +21,26 @@ absl::Status InferUpdate(OpCall& call, int slots) {
   return absl::OkStatus();
 }
 
+absl::Status InferMomentsUpdate(OpCall& call, double beta1, double beta2) {
+  if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1)) {
+    return InvalidArgument("beta1 {} and beta2 {} must be in [0, 1)", beta1, beta2);
+  }
+  if (call.In(5).dtype != DType::kI64) {
+    return InvalidArgument("iteration must be i64, not {}", NameOf(call.In(5).dtype));
+  }
+  return InferUpdate(call, 2);
+}
+
+std::vector<ExampleInput> MomentsUpdateInputs(int64_t count, double iteration) {
+  const ExampleInput bucket = FloatInput({count});
+  return {bucket,
+          bucket,
+          bucket,
+          FloatInput({count}, Draw::kPositive),
+          FloatInput({}, Draw::kPositive),
+          ValuesInput({DType::kI64, {}}, {iteration})};
+}
+
 std::string UpdateAxes(const OpCall& call) {
   std::string rule;
   for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {

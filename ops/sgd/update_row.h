@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "engine/ir/op_def.h"
 #include "engine/tensor/tensor_view.h"
@@ -13,6 +14,11 @@
 namespace capstan {
 
 absl::Status InferUpdate(OpCall& call, int slots);
+
+// As InferUpdate for Adam's kind: w, g, mean, square, lr, iteration, grad_scale?.
+absl::Status InferMomentsUpdate(OpCall& call, double beta1, double beta2);
+// Example inputs of such a row, without grad_scale.
+std::vector<ExampleInput> MomentsUpdateInputs(int64_t count, double iteration);
 
 // All buckets are split alike, scalars are whole.
 std::string UpdateAxes(const OpCall& call);

@@ -138,19 +138,11 @@ void GradKernel(KernelContext& context, Views outputs, Views inputs, const AnySt
   });
 }
 
-KernelRow Row(const char* op, KernelFn fn) {
-  return {.op = op,
-          .device = DeviceKind::kCuda,
-          .impl = "cuda",
-          .priority = 10,
-          .dtypes = kCudaTypes,
-          .fn = fn};
-}
-
 }  // namespace
 
 std::vector<KernelRow> SoftmaxCrossEntropyCudaKernels() {
-  return {Row("softmax_cross_entropy", LossKernel), Row("softmax_cross_entropy_grad", GradKernel)};
+  return {CudaRow("softmax_cross_entropy", LossKernel),
+          CudaRow("softmax_cross_entropy_grad", GradKernel)};
 }
 
 }  // namespace capstan

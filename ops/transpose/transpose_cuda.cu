@@ -23,12 +23,9 @@ void TransposeKernel(KernelContext& context, Views outputs, Views inputs, const 
 }  // namespace
 
 std::vector<KernelRow> TransposeCudaKernels() {
-  return {{.op = "transpose",
-           .device = DeviceKind::kCuda,
-           .impl = "cuda",
-           .priority = 10,
-           .dtypes = kCudaMovableTypes,
-           .fn = TransposeKernel}};
+  KernelRow row = CudaRow("transpose", TransposeKernel);
+  row.dtypes = kCudaMovableTypes;
+  return {row};
 }
 
 }  // namespace capstan

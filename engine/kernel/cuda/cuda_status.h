@@ -1,21 +1,16 @@
-// Errors of CUDA and its libraries as absl::Status, with the call that failed and the library's own
-// words.
+// Errors of CUDA as absl::Status, with the call that failed and CUDA's own words.
 //
 //   RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream));
 //   // Internal: cudaStreamSynchronize(stream): an illegal memory access was encountered
 #pragma once
 
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
-#include <cudnn.h>
 
 #include "absl/status/status.h"
 
 namespace capstan {
 
 absl::Status CudaStatus(cudaError_t error, const char* call);
-absl::Status CudaStatus(cudnnStatus_t error, const char* call);
-absl::Status CudaStatus(cublasStatus_t error, const char* call);
 
 }  // namespace capstan
 

@@ -9,6 +9,7 @@
 #include "engine/base/status.h"
 #include "engine/base/text.h"
 #include "engine/kernel/cuda/cuda_libraries.h"
+#include "engine/kernel/cuda/cuda_status.h"
 #include "engine/runtime/device.h"
 
 namespace capstan {
@@ -112,8 +113,6 @@ class CudaDevice final : public Device {
 
   absl::StatusOr<void*> Allocate(int64_t bytes) override {
     if (bytes == 0) return nullptr;
-    // Planning is over when arenas are made.
-    libraries_->FreeTrialMemory();
     void* memory = nullptr;
     const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(bytes));
     if (error == cudaErrorMemoryAllocation) return OutOfMemory(bytes);

@@ -11,7 +11,7 @@ cuda_toolkit(
     home = "{home}",
 )
 
-# The runtime itself is static.
+# Static, so that a binary asks nothing but the driver of the machine that it runs on.
 cc_library(
     name = "runtime",
     linkopts = [
@@ -20,9 +20,6 @@ cc_library(
         "-ldl",
         "-lpthread",
         "-lrt",
-        # These are shared libraries: the static ones are larger than everything else together.
-        "-Wl,--as-needed,-lcudnn,-lcublasLt,--no-as-needed",
-        "-Wl,-rpath,{home}/lib64",
     ],
 )
 """
