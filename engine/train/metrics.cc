@@ -1,10 +1,14 @@
 #include "engine/train/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 namespace capstan {
 namespace {
+
+constexpr int64_t kTopClasses = 5;
 
 // How many classes come before the label; `classes` where a score is NaN.
 template <typename T>
@@ -29,7 +33,7 @@ void ClassificationMetrics::AddRows(const TensorView& logits, const int64_t* lab
     const int64_t rank = RankOf(scores + i * classes, classes, labels[i]);
     ++count_;
     top1_ += rank < 1 ? 1 : 0;
-    top5_ += rank < std::min<int64_t>(5, classes) ? 1 : 0;
+    top5_ += rank < std::min(kTopClasses, classes) ? 1 : 0;
   }
 }
 
@@ -50,6 +54,17 @@ std::vector<std::pair<std::string, double>> ClassificationMetrics::Values() cons
           {"loss", mean(loss_)}};
 }
 
+std::span<const char* const> MetricNames() {
+  static constexpr const char* kNames[] = {"top1", "top5", "loss"};
+  return kNames;
+}
+
 bool HigherIsBetter(const std::string& metric) { return metric != "loss"; }
+
+std::string NoteOnMetrics(int64_t classes) {
+  if (classes > kTopClasses) return "";
+  return fmt::format("top{} is 1 for every sample, for the model has {} classes", kTopClasses,
+                     classes);
+}
 
 }  // namespace capstan

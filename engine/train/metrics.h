@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +39,13 @@ class ClassificationMetrics {
   double loss_ = 0;
 };
 
+// What a job may name as `eval.metric`.
+std::span<const char* const> MetricNames();
+
 // Whether a larger value of this metric is better: true but for "loss".
 bool HigherIsBetter(const std::string& metric);
+
+// What to tell about the metrics of a model with so many classes; empty where there is nothing.
+std::string NoteOnMetrics(int64_t classes);
 
 }  // namespace capstan

@@ -1,5 +1,7 @@
 #include "engine/train/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,19 +13,6 @@ namespace {
 
 int64_t UpdatesIn(double epochs, int64_t iterations_per_epoch) {
   return std::llround(epochs * static_cast<double>(iterations_per_epoch));
-}
-
-// Places in training, in updates.
-absl::StatusOr<std::vector<int64_t>> Boundaries(const std::vector<double>& decay_epochs,
-                                                int64_t iterations_per_epoch) {
-  if (!std::is_sorted(decay_epochs.begin(), decay_epochs.end())) {
-    return InvalidArgument("decay_epochs: must ascend");
-  }
-  std::vector<int64_t> boundaries;
-  for (const double epoch : decay_epochs) {
-    boundaries.push_back(UpdatesIn(epoch, iterations_per_epoch));
-  }
-  return boundaries;
 }
 
 }  // namespace
@@ -41,8 +30,7 @@ std::span<const ScheduleRow> ScheduleRows() {
   return kRows;
 }
 
-absl::StatusOr<Schedule> Schedule::Create(const Section& lr, int64_t iterations_per_epoch,
-                                          int64_t total_iterations) {
+Schedule Schedule::Read(const Section& lr) {
   Schedule s;
   if (lr.name == "constant") {
     s.common_ = lr.options.As<ConstantRate>();
@@ -65,43 +53,78 @@ absl::StatusOr<Schedule> Schedule::Create(const Section& lr, int64_t iterations_
     s.shape_ = Shape::kExponential;
     s.common_ = o;
     s.gamma_ = o.gamma;
-    s.interval_ = std::max<int64_t>(1, iterations_per_epoch);
+    s.interval_epochs_ = 1;
   } else if (lr.name == "step") {
     const auto& o = lr.options.As<StepRate>();
     s.shape_ = Shape::kStep;
     s.common_ = o;
     s.gamma_ = o.gamma;
-    s.interval_ = std::max<int64_t>(1, UpdatesIn(o.step_epochs, iterations_per_epoch));
+    s.interval_epochs_ = o.step_epochs;
   } else if (lr.name == "multi_step") {
     const auto& o = lr.options.As<MultiStepRate>();
     s.shape_ = Shape::kPiecewise;
     s.common_ = o;
-    ASSIGN_OR_RETURN(s.boundaries_, Boundaries(o.decay_epochs, iterations_per_epoch));
+    s.decay_epochs_ = o.decay_epochs;
     s.values_ = {o.base};
-    while (s.values_.size() <= s.boundaries_.size())
+    while (s.values_.size() <= s.decay_epochs_.size())
       s.values_.push_back(s.values_.back() * o.gamma);
   } else {
     CHECK(lr.name == "piecewise") << "the job reader lets only known schedules pass";
     const auto& o = lr.options.As<PiecewiseRate>();
     s.shape_ = Shape::kPiecewise;
     s.common_ = o;
-    ASSIGN_OR_RETURN(s.boundaries_, Boundaries(o.decay_epochs, iterations_per_epoch));
-    if (o.values.size() != o.decay_epochs.size() + 1) {
-      return InvalidArgument("values: {} rates for {} changes; wanted {}", o.values.size(),
-                             o.decay_epochs.size(), o.decay_epochs.size() + 1);
-    }
+    s.decay_epochs_ = o.decay_epochs;
     s.values_ = o.values;
+  }
+  return s;
+}
+
+std::vector<ScheduleFault> ScheduleFaults(const Section& lr, const TrainingLength& length) {
+  const Schedule s = Schedule::Read(lr);
+  std::vector<ScheduleFault> faults;
+  if (!std::is_sorted(s.decay_epochs_.begin(), s.decay_epochs_.end())) {
+    faults.push_back({"decay_epochs", "must ascend"});
+  }
+  if (const size_t changes = s.decay_epochs_.size();
+      s.shape_ == Schedule::Shape::kPiecewise && s.values_.size() != changes + 1) {
+    faults.push_back({"values", fmt::format("{} rates for {} changes; wanted {}", s.values_.size(),
+                                            changes, changes + 1)});
   }
   const RateOptions& c = s.common_;
   if (c.warmup_epochs > 0 && c.warmup_iterations > 0) {
-    return InvalidArgument("give either warmup_epochs or warmup_iterations");
+    faults.push_back({"warmup_iterations", "give either warmup_epochs or warmup_iterations"});
   }
+  if (length.epochs.has_value() && c.warmup_epochs > static_cast<double>(*length.epochs)) {
+    faults.push_back({"warmup_epochs", fmt::format("warm-up takes {} epochs, but training has {}; "
+                                                   "shorten it",
+                                                   c.warmup_epochs, *length.epochs)});
+  }
+  if (length.iterations.has_value() && c.warmup_iterations > *length.iterations) {
+    faults.push_back(
+        {"warmup_iterations", fmt::format("warm-up takes {} updates, but training has {}; "
+                                          "shorten it",
+                                          c.warmup_iterations, *length.iterations)});
+  }
+  return faults;
+}
+
+absl::StatusOr<Schedule> Schedule::Create(const Section& lr, int64_t iterations_per_epoch,
+                                          int64_t total_iterations) {
+  const std::vector<ScheduleFault> faults = ScheduleFaults(lr, {});
+  if (!faults.empty()) return InvalidArgument("{}: {}", faults[0].key, faults[0].problem);
+  Schedule s = Read(lr);
+  s.interval_ = std::max<int64_t>(1, UpdatesIn(s.interval_epochs_, iterations_per_epoch));
+  for (const double epoch : s.decay_epochs_) {
+    s.boundaries_.push_back(UpdatesIn(epoch, iterations_per_epoch));
+  }
+  const RateOptions& c = s.common_;
   s.warmup_ = c.warmup_iterations > 0 ? c.warmup_iterations
                                       : UpdatesIn(c.warmup_epochs, iterations_per_epoch);
   s.total_ = total_iterations;
   if (s.warmup_ > total_iterations) {
-    return InvalidArgument("warm-up takes {} updates, but training has {}; shorten warmup_epochs",
-                           s.warmup_, total_iterations);
+    return InvalidArgument("warm-up takes {} updates, but training has {}; shorten {}", s.warmup_,
+                           total_iterations,
+                           c.warmup_iterations > 0 ? "warmup_iterations" : "warmup_epochs");
   }
   return s;
 }

@@ -8,7 +8,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -140,6 +142,21 @@ struct ScheduleRow {
 
 std::span<const ScheduleRow> ScheduleRows();
 
+// A key of `lr` and what is wrong with it.
+struct ScheduleFault {
+  std::string key;
+  std::string problem;
+};
+
+// How long a job trains, where it says so.
+struct TrainingLength {
+  std::optional<int64_t> epochs;
+  std::optional<int64_t> iterations;
+};
+
+// What is wrong with a schedule whatever the data are.
+std::vector<ScheduleFault> ScheduleFaults(const Section& lr, const TrainingLength& length);
+
 class Schedule {
  public:
   // Errors name the key. `total_iterations` is the length of training in updates.
@@ -149,8 +166,12 @@ class Schedule {
   double Rate(int64_t finished_updates) const;
 
  private:
+  friend std::vector<ScheduleFault> ScheduleFaults(const Section& lr, const TrainingLength& length);
+
   enum class Shape { kConstant, kCosine, kPolynomial, kExponential, kStep, kPiecewise };
 
+  // The options as they are; durations are still epochs.
+  static Schedule Read(const Section& lr);
   double AfterWarmup(int64_t updates) const;
 
   Shape shape_ = Shape::kConstant;
@@ -158,11 +179,13 @@ class Schedule {
   double end_ = 0;
   double power_ = 1;
   double gamma_ = 1;
-  int64_t interval_ = 1;  // updates: over which a rate falls by gamma_
-  int64_t warmup_ = 0;    // updates
+  double interval_epochs_ = 0;  // over which a rate falls by gamma_
+  int64_t interval_ = 1;        // the same in updates
+  int64_t warmup_ = 0;          // updates
   int64_t total_ = 0;
-  std::vector<int64_t> boundaries_;  // updates
-  std::vector<double> values_;
+  std::vector<double> decay_epochs_;
+  std::vector<int64_t> boundaries_;  // the same in updates
+  std::vector<double> values_;       // one more than those
 };
 
 }  // namespace capstan

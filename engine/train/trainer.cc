@@ -9,6 +9,7 @@
 #include "engine/base/text.h"
 #include "engine/config/load_job.h"
 #include "engine/config/render.h"
+#include "engine/config/scalars.h"
 #include "engine/train/loss_options.h"
 #include "engine/train/metrics.h"
 #include "engine/train/model_state.h"
@@ -44,6 +45,25 @@ absl::StatusOr<std::vector<ChangedKey>> ChangedSince(const std::string& rendered
   return ChangedKeys(before, job);
 }
 
+// What the owners of options say about them beyond the bounds of each.
+void CheckOptions(const JobSpec& job, Diagnostics* diagnostics) {
+  const auto fault = [&](const std::string& path, const std::string& problem) {
+    diagnostics->Add(job.sources.Find(path), path, problem);
+  };
+  if (job.eval.metric.has_value()) {
+    const auto names = MetricNames();
+    if (std::find(names.begin(), names.end(), *job.eval.metric) == names.end()) {
+      fault("eval.metric", NotOneOf(*job.eval.metric, "a metric", {names.begin(), names.end()}));
+    }
+  }
+  if (job.optimizer.has_value()) {
+    const TrainingLength length{job.train.epochs, job.train.max_iterations};
+    for (const ScheduleFault& f : ScheduleFaults(job.optimizer->lr.choice, length)) {
+      fault("optimizer.lr." + f.key, f.problem);
+    }
+  }
+}
+
 }  // namespace
 
 Trainer::Trainer(const JobSpec& job, const EngineTables& tables, const TrainerOptions& options)
@@ -70,6 +90,10 @@ absl::Status Trainer::OpenData() {
   state_.seed = job_.train.seed;
   state_.class_names = setup_.train_images->dataset().class_names();
   state_.job = Render(job_);
+  if (const std::string note = NoteOnMetrics(setup_.classes);
+      job_.dataset.eval.has_value() && !note.empty()) {
+    options_.log->Warning(note);
+  }
   return absl::OkStatus();
 }
 
@@ -412,7 +436,7 @@ absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTabl
   setup.request.frozen = job.model.freeze;
   const ModelRow* model = FindModel(tables.models, job.model.choice.name);
   CHECK(model != nullptr) << "the job reader lets only known models pass";
-  const int64_t classes = model->classes(job.model.choice.options);
+  const int64_t classes = setup.classes = model->classes(job.model.choice.options);
   if (job.loss.has_value()) setup.request.loss = job.loss->choice;
   if (job.optimizer.has_value()) {
     ASSIGN_OR_RETURN(setup.request.update, MakeUpdateRule(*job.optimizer), "while reading {}",
@@ -446,6 +470,7 @@ int64_t BatchBytes(const JobSpec& job, const TrainingSetup& setup) {
 
 absl::Status CheckSupported(const JobSpec& job) {
   Diagnostics diagnostics;
+  CheckOptions(job, &diagnostics);
   const auto refuse = [&](bool wanted, const std::string& path, const std::string& instead) {
     if (!wanted) return;
     diagnostics.Add(job.sources.Find(path), path, "not supported yet; " + instead);

@@ -42,6 +42,7 @@ enum class TrainEnd { kFinished, kStopped };
 // What a training job becomes before anything runs: also what `explain` shows.
 struct TrainingSetup {
   std::shared_ptr<const ImageSource> train_images, eval_images;
+  int64_t classes = 0;
   CompileRequest request;
 };
 
@@ -128,7 +129,8 @@ absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTabl
 // between included, in bytes.
 int64_t BatchBytes(const JobSpec& job, const TrainingSetup& setup);
 
-// InvalidArgument naming every key that asks for what this build cannot do yet.
+// InvalidArgument naming every key that asks for what this build cannot do yet, or whose value its
+// schedule or metric refuses. Needs no data.
 absl::Status CheckSupported(const JobSpec& job);
 
 }  // namespace capstan

@@ -5,6 +5,7 @@
 #include "engine/train/evaluate.h"
 #include "engine/train/image_data.h"
 #include "engine/train/loss_options.h"
+#include "engine/train/metrics.h"
 #include "engine/train/trainer.h"
 #include "tools/trainer/commands.h"
 #include "tools/trainer/exit_status.h"
@@ -31,6 +32,9 @@ absl::StatusOr<int> EvaluateCommand(const CommandLine& line, const EngineTables&
   std::string text = fmt::format("{}, {} samples", model.source, result.samples);
   for (const auto& [name, value] : result.metrics) text += fmt::format("  {} {:.5f}", name, value);
   Print(text + "\n");
+  if (const std::string note = NoteOnMetrics(setup.classes); !note.empty()) {
+    fmt::print(stderr, "trainer: warning: {}\n", note);
+  }
   for (const BadSample& bad : result.bad) {
     fmt::print(stderr, "left out {}: {}\n", bad.origin, bad.reason);
   }
