@@ -16,6 +16,7 @@ OPS = [
     "matmul",
     "max_pool",
     "momentum",
+    "moving_average",
     "mul",
     "reduce",
     "relu",

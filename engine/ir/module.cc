@@ -27,6 +27,12 @@ std::string Program::Name() const {
   return shapes.empty() ? NameOf(kind) : std::string(NameOf(kind)) + "/" + shapes;
 }
 
+void AddSegment(std::string_view param, const TensorType& type, Bucket* bucket) {
+  constexpr int64_t kAlignment = 16;  // elements
+  bucket->segments.push_back({std::string(param), type, bucket->count});
+  bucket->count += (type.count() + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 std::string SlotName(std::string_view owner, std::string_view slot) {
   return std::string(owner) + "@" + std::string(slot);
 }

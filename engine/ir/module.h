@@ -4,7 +4,7 @@
 // Parameters and states are shared by name. Names of derived state: `conv1.weight@grad`,
 // `conv1.weight@momentum`. A bucket holds many parameters end to end; its flat states are named
 // alike, `f32.decay@grad`, and the state `B@slot` is cut by B's segments into `P@slot` (`P@weight`
-// is P itself).
+// is P itself). Running statistics that are averaged have a bucket, too.
 #pragma once
 
 #include <string>
@@ -48,6 +48,9 @@ struct Bucket {
   std::vector<Segment> segments;
   std::vector<std::string> slots;  // "weight", "grad", "momentum"
 };
+
+// Appends a parameter; segments begin at multiples of 64 bytes or more, zeros fill the gaps.
+void AddSegment(std::string_view param, const TensorType& type, Bucket* bucket);
 
 struct Module {
   std::vector<Program> programs;

@@ -11,9 +11,6 @@
 namespace capstan {
 namespace {
 
-// Segments begin at multiples of this many elements, so that every tensor is 64-byte aligned.
-constexpr int64_t kSegmentAlignment = 16;
-
 // Whether a parameter goes to the buckets that decay. Layer-wise rules tell the two kinds apart
 // even without decay.
 bool Decays(const UpdateRule& rule, Role role) {
@@ -47,9 +44,7 @@ std::vector<Bucket> MakeBuckets(const Graph& micro, const UpdateRule& rule) {
       Bucket& b = buckets.back();
       b.slots.insert(b.slots.end(), rule.slots.begin(), rule.slots.end());
     }
-    Bucket& bucket = buckets[it->second];
-    bucket.segments.push_back({param->name, type, bucket.count});
-    bucket.count += (type.count() + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
+    AddSegment(param->name, type, &buckets[it->second]);
   }
   return buckets;
 }

@@ -26,6 +26,8 @@ struct UpdateRule {
   bool adapt_all = false;
   std::optional<double> clip_global_norm;
   std::optional<double> clip_value;
+  // Moving averages of the weights, which evaluation reads: the share kept at each update.
+  std::optional<double> ema_decay;
 };
 
 struct PassContext {
@@ -50,6 +52,7 @@ absl::StatusOr<bool> Simplify(Module& module, const PassContext& context);
 absl::StatusOr<bool> Differentiate(Module& module, const PassContext& context);
 absl::StatusOr<bool> DecomposeBatchNorm(Module& module, const PassContext& context);
 absl::StatusOr<bool> AddOptimizer(Module& module, const PassContext& context);
+absl::StatusOr<bool> AddAverages(Module& module, const PassContext& context);
 absl::StatusOr<bool> ChooseLayout(Module& module, const PassContext& context);
 absl::StatusOr<bool> Fuse(Module& module, const PassContext& context);
 

@@ -20,6 +20,7 @@ constexpr Pass kPasses[] = {
     {"differentiate", Stage::kLogical, Stage::kDifferentiated, Differentiate},
     {"simplify_gradients", Stage::kDifferentiated, Stage::kDifferentiated, Simplify},
     {"optimizer", Stage::kDifferentiated, Stage::kOptimized, AddOptimizer},
+    {"average", Stage::kOptimized, Stage::kOptimized, AddAverages},
     {"decompose_batch_norm", Stage::kOptimized, Stage::kOptimized, DecomposeBatchNorm},
     {"layout", Stage::kOptimized, Stage::kLowered, ChooseLayout},
     {"fuse", Stage::kLowered, Stage::kLowered, Fuse},

@@ -13,8 +13,8 @@ class StateArena {
   int64_t bytes() const { return bytes_; }
   std::vector<StateEntry> TakeEntries() { return std::move(entries_); }
 
-  // The flat states of a bucket and, inside them, those of its parameters.
-  void AddBucket(const Bucket& bucket, const std::map<std::string, const GraphInput*>& params) {
+  // The flat states of a bucket and, inside them, those of its tensors.
+  void AddBucket(const Bucket& bucket, const std::map<std::string, const GraphInput*>& tensors) {
     for (const std::string& slot : bucket.slots) {
       const int64_t base = Append({.name = SlotName(bucket.name, slot),
                                    .type = {bucket.dtype, {bucket.count}},
@@ -23,9 +23,9 @@ class StateArena {
         StateEntry entry{.name = slot == "weight" ? s.param : SlotName(s.param, slot),
                          .type = s.type,
                          .offset = base + s.offset * static_cast<int64_t>(SizeOf(bucket.dtype))};
-        const auto it = params.find(s.param);
-        if (slot == "weight" && it != params.end()) {
-          entry.kind = InputKind::kParam;
+        const auto it = tensors.find(s.param);
+        if (slot == "weight" && it != tensors.end()) {
+          entry.kind = it->second->kind;
           entry.role = it->second->role;
           entry.init = it->second->init;
         }
@@ -73,14 +73,14 @@ class StateArena {
 }  // namespace
 
 std::vector<StateEntry> LayOutState(const Module& module, int64_t* bytes) {
-  std::map<std::string, const GraphInput*> params;
+  std::map<std::string, const GraphInput*> tensors;
   for (const Program& p : module.programs) {
     for (const GraphInput& in : p.graph.inputs()) {
-      if (in.kind == InputKind::kParam) params.emplace(in.name, &in);
+      if (in.kind != InputKind::kData) tensors.emplace(in.name, &in);
     }
   }
   StateArena arena;
-  for (const Bucket& bucket : module.buckets) arena.AddBucket(bucket, params);
+  for (const Bucket& bucket : module.buckets) arena.AddBucket(bucket, tensors);
   for (const Program& p : module.programs) {
     for (const GraphInput& in : p.graph.inputs()) {
       if (in.kind != InputKind::kData) arena.Add(in, p.graph.type(in.value));

@@ -54,11 +54,29 @@ TensorType RowMajor(TensorType type) {
   return type;
 }
 
+constexpr std::string_view kEmaEnd = "@ema";
+
+// An entry's name in a checkpoint.
+std::string StoredName(const StateEntry& entry) {
+  return GroupOf(entry) == StateGroup::kEma ? std::string(SlotOwner(entry.name)) : entry.name;
+}
+
+absl::Status RestoreEntry(Executor& executor, const StateEntry& entry, StateGroup from,
+                          const CheckpointReader& reader) {
+  HostTensor host(RowMajor(entry.type));
+  RETURN_IF_ERROR(reader.Read(NameOf(from), StoredName(entry), host.view()),
+                  "while reading {}; the job must name the model and the optimizer that it was "
+                  "trained with",
+                  reader.path());
+  return WriteState(executor, entry, host.view());
+}
+
 }  // namespace
 
 StateGroup GroupOf(const StateEntry& entry) {
   if (entry.flat) return StateGroup::kNone;
   if (entry.name.find('@') == std::string::npos) return StateGroup::kWeights;
+  if (entry.name.ends_with(kEmaEnd)) return StateGroup::kEma;
   return entry.name.ends_with("@grad") ? StateGroup::kNone : StateGroup::kOptimizer;
 }
 
@@ -77,7 +95,7 @@ absl::StatusOr<std::vector<HostState>> ReadState(Executor& executor, StateGroup 
   std::vector<HostState> all;
   for (const StateEntry& entry : executor.plan().state) {
     if (GroupOf(entry) != group) continue;
-    HostState& state = all.emplace_back(HostState{.name = entry.name});
+    HostState& state = all.emplace_back(HostState{.name = StoredName(entry)});
     state.view = executor.State(entry);
     if (executor.device().kind() == DeviceKind::kCpu) continue;
     state.copy = HostTensor(entry.type);
@@ -111,26 +129,56 @@ absl::Status WriteState(Executor& executor, const StateEntry& entry, const Tenso
                                         entry.type.bytes());
 }
 
+absl::Status StartAverages(Executor& executor) {
+  for (const StateEntry& entry : executor.plan().state) {
+    if (GroupOf(entry) != StateGroup::kEma) continue;
+    const TensorView followed = executor.State(SlotOwner(entry.name));
+    HostTensor host(followed.type);
+    RETURN_IF_ERROR(
+        executor.device().CopyToHost(host.data(), followed.data, followed.type.bytes()));
+    RETURN_IF_ERROR(WriteState(executor, entry, host.view()));
+  }
+  return absl::OkStatus();
+}
+
 const char* NameOf(StateGroup group) {
-  return group == StateGroup::kWeights ? "weights" : "optimizer";
+  switch (group) {
+    case StateGroup::kWeights:
+      return "weights";
+    case StateGroup::kOptimizer:
+      return "optimizer";
+    case StateGroup::kEma:
+      return "ema";
+    case StateGroup::kNone:
+      break;
+  }
+  return "none";
 }
 
 absl::Status RestoreState(Executor& executor, StateGroup group, const CheckpointReader& reader) {
   for (const StateEntry& entry : executor.plan().state) {
     if (GroupOf(entry) != group) continue;
-    HostTensor host(RowMajor(entry.type));
-    RETURN_IF_ERROR(reader.Read(NameOf(group), entry.name, host.view()),
-                    "while reading {}; the job must name the model and the optimizer that it was "
-                    "trained with",
-                    reader.path());
-    RETURN_IF_ERROR(WriteState(executor, entry, host.view()));
+    RETURN_IF_ERROR(RestoreEntry(executor, entry, group, reader));
+  }
+  return absl::OkStatus();
+}
+
+StateGroup EvaluatedGroup(const CheckpointReader& reader, std::string_view name) {
+  return reader.Find(NameOf(StateGroup::kEma), name) != nullptr ? StateGroup::kEma
+                                                                : StateGroup::kWeights;
+}
+
+absl::Status RestoreForEvaluation(Executor& executor, const CheckpointReader& reader) {
+  for (const StateEntry& entry : executor.plan().state) {
+    if (GroupOf(entry) != StateGroup::kWeights) continue;
+    RETURN_IF_ERROR(RestoreEntry(executor, entry, EvaluatedGroup(reader, entry.name), reader));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> DigestState(Executor& executor) {
   uint64_t digest = 0;
-  for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
+  for (const StateGroup group : kSavedGroups) {
     ASSIGN_OR_RETURN(const std::vector<HostState> states, ReadState(executor, group));
     for (const HostState& s : states) {
       const std::string_view bytes(static_cast<const char*>(s.view.data),

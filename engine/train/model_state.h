@@ -2,7 +2,9 @@
 // checkpoints. Nothing here knows of buckets or memory formats beyond StateEntry.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,13 +19,19 @@ namespace capstan {
 absl::Status InitializeState(Executor& executor, uint64_t seed);
 
 // Which entries a checkpoint holds: parameters and statistics ("weights"), optimizer state
-// ("optimizer"). Gradients are made anew in every update.
-enum class StateGroup : uint8_t { kNone, kWeights, kOptimizer };
+// ("optimizer"), moving averages ("ema", under the names of what they follow). Gradients are made
+// anew in every update.
+enum class StateGroup : uint8_t { kNone, kWeights, kOptimizer, kEma };
+inline constexpr std::array kSavedGroups = {StateGroup::kWeights, StateGroup::kOptimizer,
+                                            StateGroup::kEma};
 StateGroup GroupOf(const StateEntry& entry);
+
+// Sets every moving average to what it follows: where a run begins to keep them.
+absl::Status StartAverages(Executor& executor);
 
 // A named tensor as the host sees it, in the device's order.
 struct HostState {
-  std::string name;
+  std::string name;  // in a checkpoint
   TensorView view;
   HostTensor copy;  // behind the view, where the device's memory is not the host's
 };
@@ -39,10 +47,16 @@ absl::Status WriteState(Executor& executor, const StateEntry& entry, const Tenso
 
 // Sets all entries of a group from a checkpoint. Errors name the tensor and the checkpoint.
 absl::Status RestoreState(Executor& executor, StateGroup group, const CheckpointReader& reader);
-// "weights", "optimizer": the group's name in a checkpoint.
+// "weights", "optimizer", "ema": the group's name in a checkpoint.
 const char* NameOf(StateGroup group);
 
-// A digest of all entries of both groups, bit for bit; comparable between runs of one plan.
+// The group that has the values of a weight that evaluation uses: "ema" where the checkpoint has
+// an average of it, else "weights".
+StateGroup EvaluatedGroup(const CheckpointReader& reader, std::string_view name);
+// Sets parameters and statistics to these values.
+absl::Status RestoreForEvaluation(Executor& executor, const CheckpointReader& reader);
+
+// A digest of all entries of all groups, bit for bit; comparable between runs of one plan.
 absl::StatusOr<uint64_t> DigestState(Executor& executor);
 
 }  // namespace capstan

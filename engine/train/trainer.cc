@@ -79,7 +79,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const JobSpec& job,
   RETURN_IF_ERROR(
       InitializeState(trainer->session_->executor(), static_cast<uint64_t>(job.train.seed)));
   ASSIGN_OR_RETURN(const bool resumed, trainer->OpenCheckpoints());
-  if (!resumed) RETURN_IF_ERROR(trainer->OpenPretrained());
+  if (!resumed) {
+    RETURN_IF_ERROR(trainer->OpenPretrained());
+    RETURN_IF_ERROR(StartAverages(trainer->session_->executor()));
+  }
   RETURN_IF_ERROR(trainer->OpenTrainLoader());
   return trainer;
 }
@@ -146,6 +149,7 @@ absl::Status Trainer::Restore(const CheckpointReader& reader) {
   for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
     RETURN_IF_ERROR(RestoreState(session_->executor(), group, reader), "while resuming");
   }
+  RETURN_IF_ERROR(RestoreAverages(reader), "while resuming");
   state_.iteration = saved.iteration;
   state_.updates = saved.updates;
   state_.epoch = saved.epoch;
@@ -156,6 +160,14 @@ absl::Status Trainer::Restore(const CheckpointReader& reader) {
   saved_iteration_ = saved.iteration;
   options_.log->Info(fmt::format("resumed from {} (iteration {})", reader.path(), saved.iteration));
   return options_.log->TruncateAfter(saved.iteration, !saved.evaluation_due);
+}
+
+absl::Status Trainer::RestoreAverages(const CheckpointReader& reader) {
+  const StateGroup group = StateGroup::kEma;
+  if (!job_.train.ema.has_value()) return absl::OkStatus();
+  if (reader.Group(NameOf(group)) == nullptr) return StartAverages(session_->executor());
+  state_.ema_updates = reader.state().ema_updates;
+  return RestoreState(session_->executor(), group, reader);
 }
 
 absl::Status Trainer::CompareJobs(const TrainingState& saved) const {
@@ -264,6 +276,7 @@ absl::StatusOr<bool> Trainer::Step() {
   clock_.compute += SecondsSince(compute_start);
   ++state_.iteration;
   ++state_.updates;
+  if (job_.train.ema.has_value()) ++state_.ema_updates;
   const SamplerState after = loader_->state();
   state_.sampler = {after.epoch, after.samples, {after.skipped}};
   epoch_ = batches.back()->epoch;
@@ -393,7 +406,8 @@ absl::Status Trainer::Evaluate() {
 absl::Status Trainer::Save() {
   std::vector<std::vector<HostState>> held;
   std::vector<TensorGroup> groups;
-  for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
+  for (const StateGroup group : kSavedGroups) {
+    if (group == StateGroup::kEma && !job_.train.ema.has_value()) continue;
     ASSIGN_OR_RETURN(held.emplace_back(), ReadState(session_->executor(), group));
     if (group == StateGroup::kWeights) {
       // Such weights must never become the latest or the best ones.
@@ -441,6 +455,7 @@ absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTabl
   if (job.optimizer.has_value()) {
     ASSIGN_OR_RETURN(setup.request.update, MakeUpdateRule(*job.optimizer), "while reading {}",
                      job.Where("optimizer"));
+    if (job.train.ema.has_value()) setup.request.update.ema_decay = job.train.ema->decay;
   }
   if (job.dataset.train.has_value()) {
     ASSIGN_OR_RETURN(setup.train_images, OpenImages(*job.dataset.train, classes),
@@ -476,7 +491,6 @@ absl::Status CheckSupported(const JobSpec& job) {
     diagnostics.Add(job.sources.Find(path), path, "not supported yet; " + instead);
   };
   refuse(job.amp.level != AmpSpec::Level::kOff, "amp.level", "use `off`");
-  refuse(job.train.ema.has_value(), "train.ema", "leave it out");
   refuse(job.device == JobSpec::Device::kCuda, "device", "use `cpu` or `auto`");
   const HybridSpec& h = job.hybrid_configs;
   refuse(h.mode == HybridSpec::Mode::kAuto, "hybrid_configs", "leave it out");

@@ -83,6 +83,8 @@ class Trainer {
   absl::StatusOr<bool> OpenCheckpoints();
   absl::Status OpenPretrained();
   absl::Status Restore(const CheckpointReader& reader);
+  // Moving averages: those of the checkpoint, or new ones.
+  absl::Status RestoreAverages(const CheckpointReader& reader);
   // Always false: nothing was resumed.
   absl::StatusOr<bool> StartAnew();
   // Logs what changed in the job since a checkpoint; an error where it may not change.

@@ -224,6 +224,43 @@ TEST(Optimizer, LayerwiseRowsKnowTheirSegments) {
   EXPECT_EQ(update().find("adapt=false"), std::string::npos) << update();
 }
 
+// Evaluation reads averages of weights and statistics, the update program moves them at its end;
+// frozen parameters are read as they are.
+TEST(Average, IsKeptByUpdatesAndReadByEvaluation) {
+  std::string evaluate = kResidual;
+  evaluate = evaluate.substr(0, evaluate.find("  update %7"));
+  evaluate.replace(evaluate.find("batch_norm(%9, %4, %5, %7, %8){STATS}"), 37,
+                   "batch_norm(%9, %4, %5, %7, %8){}");
+  evaluate += "  output loss = %21\n}\n";
+  const std::string micro = Residual("");
+  PassContext context = Context();
+  context.frozen = {"bn.bias"};
+  Module module = ParseModule({{ProgramKind::kMicro, micro}, {ProgramKind::kEvaluate, evaluate}});
+  ASSERT_TRUE(*Differentiate(module, context));
+  ASSERT_TRUE(*AddOptimizer(module, context));
+  EXPECT_FALSE(*AddAverages(module, context));
+  context.update.ema_decay = 0.75;
+  ASSERT_TRUE(*AddAverages(module, context));
+  std::string update, read;
+  for (const Program& p : module.programs) {
+    ASSERT_TRUE(VerifyGraph(p.graph, Stage::kOptimized).ok());
+    if (p.kind == ProgramKind::kUpdate) update = PrintGraph(p.graph);
+    if (p.kind == ProgramKind::kEvaluate) read = PrintGraph(p.graph);
+  }
+  ASSERT_EQ(module.buckets.size(), 3u);
+  EXPECT_EQ(module.buckets[2].name, "f64.statistics");
+  EXPECT_EQ(module.buckets[2].segments.size(), 2u);
+  for (const char* text : {"ema_update(", "{decay=0.75}", "state f64.decay@ema",
+                           "state f64.no_decay@ema", "state f64.statistics@weight"}) {
+    EXPECT_NE(update.find(text), std::string::npos) << text << "\n" << update;
+  }
+  for (const char* text : {"state conv.weight@ema", "state bn.weight@ema", "param bn.bias",
+                           "state bn.running_var@ema", "state fc.weight@ema"}) {
+    EXPECT_NE(read.find(text), std::string::npos) << text << "\n" << read;
+  }
+  EXPECT_EQ(read.find("param conv.weight"), std::string::npos) << read;
+}
+
 TEST(Optimizer, RefusesToTrainNothing) {
   Module module = ParseModule({{ProgramKind::kMicro, Residual("")}});
   PassContext context = Context();

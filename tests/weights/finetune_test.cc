@@ -106,6 +106,38 @@ TEST(FineTune, FrozenParametersStayAndStatisticsMove) {
   EXPECT_THAT(unknown.output, HasSubstr("model.freeze: 'layr1' matches no parameter"));
 }
 
+// What evaluation reads is what leaves the run.
+TEST(Export, TakesMovingAverages) {
+  const JobFolder job("averages");
+  WriteJob(job, 5, ", freeze: [conv1]");
+  const std::string more =
+      "-o train.ema=0.5 'dataset.eval={type: synthetic, classes: 5, shape: [3, 40, 40], samples: "
+      "4, batch_size: 4}'";
+  const Outcome train = job.Run("train", more);
+  ASSERT_EQ(train.status, 0) << train.output;
+  const Outcome exported = job.Run("export", "--to " + job.Path("w.safetensors"));
+  EXPECT_THAT(exported.output, HasSubstr("102 tensors"));
+  EXPECT_THAT(exported.output, HasSubstr("(iteration 2, averaged weights)"));
+  const std::string checkpoint = "output/checkpoints/iteration_000000002/";
+  const auto all = ReadAll(job.Path("w.safetensors")),
+             averages = ReadAll(job.Path(checkpoint + "ema.safetensors")),
+             weights = ReadAll(job.Path(checkpoint + "weights.safetensors"));
+  EXPECT_EQ(averages.size() + 1, all.size());
+  EXPECT_FALSE(averages.contains("conv1.weight"));
+  EXPECT_EQ(all.at("conv1.weight"), weights.at("conv1.weight"));
+  for (const auto& [name, values] : averages) EXPECT_EQ(all.at(name), values) << name;
+  EXPECT_NE(averages.at("fc.weight"), weights.at("fc.weight"));
+  EXPECT_NE(averages.at("bn1.running_mean"), weights.at("bn1.running_mean"));
+
+  // The line of the training run and that of `eval` agree.
+  const Outcome eval = job.Run("eval", more);
+  EXPECT_THAT(eval.output, HasSubstr("averaged weights"));
+  const size_t at = train.output.find("  top1 ");
+  ASSERT_NE(at, std::string::npos) << train.output;
+  EXPECT_THAT(eval.output,
+              HasSubstr(train.output.substr(at, train.output.find("  4 samples") - at)));
+}
+
 TEST(Compare, AgreesOrNamesTheFirstLayerThatDiffers) {
   const JobFolder job("compare");
   WriteJob(job, 5);

@@ -40,6 +40,12 @@ absl::Status LoadWeightsFile(const JobSpec& job, const std::string& path,
 
 }  // namespace
 
+std::string DescribeSource(const CheckpointReader& reader) {
+  const bool averaged = reader.Group(NameOf(StateGroup::kEma)) != nullptr;
+  return fmt::format("{} (iteration {}{})", reader.path(), reader.iteration(),
+                     averaged ? ", averaged weights" : "");
+}
+
 absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobSpec& job, const std::string& checkpoint) {
   const bool newest_wanted = checkpoint == "latest";
   if (!checkpoint.empty() && !newest_wanted && checkpoint != "best") {
@@ -82,8 +88,8 @@ absl::StatusOr<SavedModel> OpenSavedModel(const JobSpec& job, const std::string&
     RETURN_IF_ERROR(LoadWeightsFile(job, weights, tables, &model));
     return model;
   }
-  RETURN_IF_ERROR(RestoreState(model.session->executor(), StateGroup::kWeights, *reader));
-  model.source = fmt::format("{} (iteration {})", reader->path(), reader->iteration());
+  RETURN_IF_ERROR(RestoreForEvaluation(model.session->executor(), *reader));
+  model.source = DescribeSource(*reader);
   model.class_names = reader->state().class_names;
   return model;
 }

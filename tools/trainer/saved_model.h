@@ -1,5 +1,5 @@
 // A trained model of a job, from one of its checkpoints or from a weights file: what `eval`,
-// `predict` and `compare` run.
+// `predict` and `compare` run. Where a checkpoint holds moving averages, they are the weights.
 #pragma once
 
 #include <memory>
@@ -29,5 +29,8 @@ absl::StatusOr<SavedModel> OpenSavedModel(const JobSpec& job, const std::string&
 
 // The checkpoint alone; a weights file is none.
 absl::StatusOr<CheckpointReader> OpenCheckpoint(const JobSpec& job, const std::string& checkpoint);
+
+// "output/checkpoints/best (iteration 1000, averaged weights)": which weights evaluation takes.
+std::string DescribeSource(const CheckpointReader& reader);
 
 }  // namespace capstan
