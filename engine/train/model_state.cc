@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <span>
 
 #include "engine/base/random.h"
@@ -155,9 +156,19 @@ const char* NameOf(StateGroup group) {
   return "none";
 }
 
-absl::Status RestoreState(Executor& executor, StateGroup group, const CheckpointReader& reader) {
+absl::Status RestoreState(Executor& executor, StateGroup group, const CheckpointReader& reader,
+                          std::vector<std::string>* absent) {
+  std::set<std::string, std::less<>> owners;  // of the slots that are there
+  if (const TensorFiles* files = reader.Group(NameOf(group));
+      files != nullptr && absent != nullptr) {
+    for (const std::string& name : files->Names()) owners.emplace(SlotOwner(name));
+  }
   for (const StateEntry& entry : executor.plan().state) {
     if (GroupOf(entry) != group) continue;
+    if (absent != nullptr && !owners.contains(SlotOwner(entry.name))) {
+      absent->push_back(entry.name);
+      continue;
+    }
     RETURN_IF_ERROR(RestoreEntry(executor, entry, group, reader));
   }
   return absl::OkStatus();

@@ -45,8 +45,10 @@ const HostState* FindNotFinite(const std::vector<HostState>& states);
 // Sets one entry from a row-major host tensor of its shape and type.
 absl::Status WriteState(Executor& executor, const StateEntry& entry, const TensorView& host);
 
-// Sets all entries of a group from a checkpoint. Errors name the tensor and the checkpoint.
-absl::Status RestoreState(Executor& executor, StateGroup group, const CheckpointReader& reader);
+// Sets all entries of a group from a checkpoint. Errors name the tensor and the checkpoint. With
+// `absent`, slots of parameters that have none there keep their values, and are added to it.
+absl::Status RestoreState(Executor& executor, StateGroup group, const CheckpointReader& reader,
+                          std::vector<std::string>* absent = nullptr);
 // "weights", "optimizer", "ema": the group's name in a checkpoint.
 const char* NameOf(StateGroup group);
 

@@ -37,12 +37,20 @@ LoaderRequest TrainRequest(const JobSpec& job) {
 
 const LoaderRequest kEvaluateRequest = {.mode = SamplerMode::kEvaluate};
 
-// The keys that differ between the job of a checkpoint and this one.
-absl::StatusOr<std::vector<ChangedKey>> ChangedSince(const std::string& rendered,
-                                                     const JobSpec& job,
-                                                     const ChoiceTable& choices) {
-  ASSIGN_OR_RETURN(const JobSpec before, ParseJob(rendered, "job of the checkpoint", choices));
-  return ChangedKeys(before, job);
+// Labels are numbers: a class that has moved would be taken for another one.
+absl::Status CheckClassNames(const std::vector<std::string>& before,
+                             const std::vector<std::string>& now) {
+  if (before.empty() || now.empty()) return absl::OkStatus();
+  for (size_t id = 0; id < std::max(before.size(), now.size()); ++id) {
+    const std::string was = id < before.size() ? Quote(before[id]) : "no class";
+    const std::string is = id < now.size() ? Quote(now[id]) : "no class";
+    if (was == is) continue;
+    return InvalidArgument(
+        "class {} was {} when the checkpoint was written, now it is {}; classes cannot change on "
+        "resuming. Set them back, or start anew with `checkpoint.resume: none`",
+        id, was, is);
+  }
+  return absl::OkStatus();
 }
 
 // What the owners of options say about them beyond the bounds of each.
@@ -145,50 +153,58 @@ absl::Status Trainer::OpenPretrained() {
 absl::Status Trainer::Restore(const CheckpointReader& reader) {
   const TrainingState& saved = reader.state();
   // First, since it names the key that must not have changed; RestoreState can only name tensors.
-  RETURN_IF_ERROR(CompareJobs(saved));
-  for (const StateGroup group : {StateGroup::kWeights, StateGroup::kOptimizer}) {
-    RETURN_IF_ERROR(RestoreState(session_->executor(), group, reader), "while resuming");
-  }
-  RETURN_IF_ERROR(RestoreAverages(reader), "while resuming");
+  ASSIGN_OR_RETURN(const ResumeReport report, CompareJobs(saved));
+  RETURN_IF_ERROR(RestoreTensors(reader, report), "while resuming");
   state_.iteration = saved.iteration;
   state_.updates = saved.updates;
   state_.epoch = saved.epoch;
   state_.sampler = saved.sampler;
-  state_.best_metric = saved.best_metric;
-  state_.best_iteration = saved.best_iteration;
+  if (!report.forgets_best) {
+    state_.best_metric = saved.best_metric;
+    state_.best_iteration = saved.best_iteration;
+  }
   state_.evaluation_due = saved.evaluation_due;
   saved_iteration_ = saved.iteration;
-  options_.log->Info(fmt::format("resumed from {} (iteration {})", reader.path(), saved.iteration));
+  const std::string changes = report.Summary();
+  options_.log->Info(fmt::format("resumed from {} (iteration {}){}", reader.path(), saved.iteration,
+                                 changes.empty() ? "" : "; changes of the job: " + changes));
   return options_.log->TruncateAfter(saved.iteration, !saved.evaluation_due);
 }
 
-absl::Status Trainer::RestoreAverages(const CheckpointReader& reader) {
-  const StateGroup group = StateGroup::kEma;
-  if (!job_.train.ema.has_value()) return absl::OkStatus();
-  if (reader.Group(NameOf(group)) == nullptr) return StartAverages(session_->executor());
-  state_.ema_updates = reader.state().ema_updates;
-  return RestoreState(session_->executor(), group, reader);
-}
-
-absl::Status Trainer::CompareJobs(const TrainingState& saved) const {
-  absl::StatusOr<std::vector<ChangedKey>> changed = ChangedSince(saved.job, job_, tables_.choices);
-  if (!changed.ok()) {
-    options_.log->Warning("the job of the checkpoint cannot be compared: " +
-                          MessageOf(changed.status()));
-    return absl::OkStatus();
+absl::Status Trainer::RestoreTensors(const CheckpointReader& reader, const ResumeReport& report) {
+  Executor& executor = session_->executor();
+  RETURN_IF_ERROR(RestoreState(executor, StateGroup::kWeights, reader));
+  RETURN_IF_ERROR(StartAverages(executor));
+  // Parameters that were frozen have neither optimizer state nor averages.
+  std::vector<std::string> fresh;
+  std::vector<std::string>* absent = report.Changed("model.freeze") ? &fresh : nullptr;
+  RETURN_IF_ERROR(RestoreState(executor, StateGroup::kOptimizer, reader, absent));
+  if (job_.train.ema.has_value() && reader.Group(NameOf(StateGroup::kEma)) != nullptr) {
+    state_.ema_updates = reader.state().ema_updates;
+    RETURN_IF_ERROR(RestoreState(executor, StateGroup::kEma, reader, absent));
   }
-  for (const ChangedKey& key : *changed) {
-    if (key.path.starts_with("model.") && !key.path.starts_with("model.freeze") &&
-        !key.path.starts_with("model.pretrained")) {
-      return InvalidArgument(
-          "{}: {} was {} when the checkpoint was written, now {}; a model cannot change on "
-          "resuming. Set it back, or start anew with `checkpoint.resume: none`",
-          job_.Where(key.path), key.path, key.before, key.after);
-    }
-    if (key.path == "output_dir" || key.path.starts_with("checkpoint.")) continue;
-    options_.log->Info(fmt::format("job changed: {}: {} -> {}", key.path, key.before, key.after));
+  if (!fresh.empty()) {
+    options_.log->Info(fmt::format(
+        "{} tensors of optimizer state and averages begin anew, for their parameters were frozen",
+        fresh.size()));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<ResumeReport> Trainer::CompareJobs(const TrainingState& saved) const {
+  RETURN_IF_ERROR(CheckClassNames(saved.class_names, state_.class_names),
+                  "while comparing dataset.train ({})", job_.Where("dataset.train"));
+  const absl::StatusOr<JobSpec> before =
+      ParseJob(saved.job, "job of the checkpoint", tables_.choices);
+  if (!before.ok()) {
+    options_.log->Warning("the job of the checkpoint cannot be compared: " +
+                          MessageOf(before.status()));
+    return ResumeReport{};
+  }
+  ResumeReport report = CompareForResume(*before, job_);
+  RETURN_IF_ERROR(report.Refusal(job_));
+  for (const std::string& line : report.Lines()) options_.log->Info(line);
+  return report;
 }
 
 absl::Status Trainer::OpenTrainLoader() {

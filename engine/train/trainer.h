@@ -21,6 +21,7 @@
 #include "engine/runtime/comm.h"
 #include "engine/train/evaluate.h"
 #include "engine/train/image_data.h"
+#include "engine/train/resume_report.h"
 #include "engine/train/run_log.h"
 #include "engine/train/schedule.h"
 #include "engine/train/session.h"
@@ -83,12 +84,11 @@ class Trainer {
   absl::StatusOr<bool> OpenCheckpoints();
   absl::Status OpenPretrained();
   absl::Status Restore(const CheckpointReader& reader);
-  // Moving averages: those of the checkpoint, or new ones.
-  absl::Status RestoreAverages(const CheckpointReader& reader);
+  absl::Status RestoreTensors(const CheckpointReader& reader, const ResumeReport& report);
   // Always false: nothing was resumed.
   absl::StatusOr<bool> StartAnew();
   // Logs what changed in the job since a checkpoint; an error where it may not change.
-  absl::Status CompareJobs(const TrainingState& saved) const;
+  absl::StatusOr<ResumeReport> CompareJobs(const TrainingState& saved) const;
   absl::Status OpenTrainLoader();
   // Iterations from a place in the data to the end of its epoch.
   int64_t IterationsLeft(const SamplerState& at) const;

@@ -69,7 +69,7 @@ TEST(FineTune, AnotherHeadIsListedAndCannotBeResumed) {  // CKPT-04
   WriteJob(job, 5);
   const Outcome other = job.Run("train");
   EXPECT_EQ(other.status, 2) << other.output;
-  EXPECT_THAT(other.output, HasSubstr("model.classes was 3"));
+  EXPECT_THAT(other.output, HasSubstr("job.yaml:2:34: model.classes: was 3"));
 }
 
 TEST(FineTune, AnotherNetworkIsRefused) {
