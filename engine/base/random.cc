@@ -9,9 +9,6 @@
 namespace capstan {
 namespace {
 
-constexpr uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
-constexpr uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
-
 // Philox's key of every round, in every lane.
 struct RoundKeys {
   static constexpr size_t kRounds = 10;
@@ -22,8 +19,8 @@ struct RoundKeys {
     for (size_t round = 0; round < kRounds; ++round) {
       k0[round] = _mm256_set1_epi64x(word0);
       k1[round] = _mm256_set1_epi64x(word1);
-      word0 += kW0;
-      word1 += kW1;
+      word0 += kPhiloxW0;
+      word1 += kPhiloxW1;
     }
   }
 };
@@ -34,7 +31,7 @@ struct RoundKeys {
 constexpr size_t kVectors = 2, kLanes = kVectors * 4;
 
 void PhiloxLanes(const RoundKeys& keys, const __m256i (&counters)[kVectors], uint32_t* bits) {
-  const __m256i m0 = _mm256_set1_epi64x(kM0), m1 = _mm256_set1_epi64x(kM1);
+  const __m256i m0 = _mm256_set1_epi64x(kPhiloxM0), m1 = _mm256_set1_epi64x(kPhiloxM1);
   const auto high = [](__m256i product) { return _mm256_srli_epi64(product, 32); };
   __m256i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
 #pragma GCC unroll 2
@@ -68,41 +65,7 @@ void PhiloxLanes(const RoundKeys& keys, const __m256i (&counters)[kVectors], uin
   _mm256_storeu_pd(reinterpret_cast<double*>(bits), _mm256_permute4x64_pd(packed, 0b11011000));
 }
 
-// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014): spreads every input bit.
-uint64_t Avalanche(uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
-
 }  // namespace
-
-std::array<uint32_t, 4> Philox(uint64_t key, uint64_t counter_lo, uint64_t counter_hi) {
-  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  std::array<uint32_t, 4> c = {
-      static_cast<uint32_t>(counter_lo), static_cast<uint32_t>(counter_lo >> 32),
-      static_cast<uint32_t>(counter_hi), static_cast<uint32_t>(counter_hi >> 32)};
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t p0 = uint64_t{kM0} * c[0], p1 = uint64_t{kM1} * c[2];
-    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1),
-         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(p0)};
-    k0 += kW0;
-    k1 += kW1;
-  }
-  return c;
-}
-
-RandomKey RandomKey::Mix(uint64_t value) const {
-  return RandomKey(Avalanche(key_ ^ Avalanche(value)));
-}
-
-RandomKey RandomKey::Mix(std::string_view text) const { return Mix(HashText(text)); }
-
-uint64_t RandomKey::Bits(uint64_t index) const {
-  const auto r = Philox(key_, index, 0);
-  return uint64_t{r[1]} << 32 | r[0];
-}
 
 void RandomKey::UpperBits(uint64_t first, uint64_t step, std::span<uint32_t> bits) const {
   const RoundKeys keys(key_);

@@ -158,6 +158,9 @@ struct Traits {
   bool side_effect = false;  // must stay though nobody reads it
   uint32_t linear_in = 0;    // bit i: the outputs are jointly linear in these inputs
   LayoutNeed layout = LayoutNeed::kPlain;
+  // Bit i: input i may have a 16-bit type while the other float inputs (parameters, statistics)
+  // stay f32. 0: all float inputs have one type.
+  uint32_t narrow_in = 0;
 };
 
 // A local fusion that ends in the row that lists it: `apply` looks at a node of operator `root`

@@ -1,7 +1,5 @@
 #include "ops/avg_pool/avg_pool.h"
 
-#include <algorithm>
-
 #include "engine/base/status.h"
 #include "engine/ir/grad.h"
 
@@ -82,12 +80,6 @@ AvgWindows::AvgWindows(const AvgPoolAttrs& attrs, int64_t height, int64_t width)
   const absl::StatusOr<Window> window = PoolWindow(attrs);
   CHECK_OK(window);
   window_ = *window;
-}
-
-int64_t AvgWindows::Counted(size_t d, int64_t o) const {
-  if (exclusive_) return Inside(d, o).size();
-  const int64_t begin = window_.Begin(d, o);
-  return std::min(begin + window_.kernel[d], size_[d] + window_.padding[d]) - begin;
 }
 
 constinit const OpDef kAvgPool = {

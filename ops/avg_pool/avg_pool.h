@@ -6,6 +6,7 @@
 //   x = AvgPool(b, x, {.kernel = {2, 2}, .stride = {2, 2}, .ceil_mode = true});
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -51,12 +52,20 @@ class AvgWindows {
   AvgWindows(const AvgPoolAttrs& attrs, int64_t height, int64_t width);
 
   // The rows (d = 0) or columns (d = 1) that output place `o` sees.
-  PixelRange Inside(size_t d, int64_t o) const { return window_.Inside(d, o, size_[d]); }
+  constexpr PixelRange Inside(size_t d, int64_t o) const { return window_.Inside(d, o, size_[d]); }
+  // Of `outputs` output places those that see the image's `place`.
+  constexpr PixelRange Seeing(size_t d, int64_t place, int64_t outputs) const {
+    return window_.Seeing(d, place, outputs);
+  }
   // By what the sum at (p,q) is divided.
-  int64_t Divisor(int64_t p, int64_t q) const { return Counted(0, p) * Counted(1, q); }
+  constexpr int64_t Divisor(int64_t p, int64_t q) const { return Counted(0, p) * Counted(1, q); }
 
  private:
-  int64_t Counted(size_t d, int64_t o) const;
+  constexpr int64_t Counted(size_t d, int64_t o) const {
+    if (exclusive_) return Inside(d, o).size();
+    const int64_t begin = window_.Begin(d, o);
+    return std::min(begin + window_.kernel[d], size_[d] + window_.padding[d]) - begin;
+  }
 
   Window window_;
   std::array<int64_t, 2> size_;
@@ -66,5 +75,6 @@ class AvgWindows {
 std::vector<const OpDef*> AvgPoolRows();
 std::vector<KernelRow> AvgPoolReferenceKernels();
 std::vector<KernelRow> AvgPoolFastKernels();
+std::vector<KernelRow> AvgPoolCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

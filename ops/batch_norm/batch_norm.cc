@@ -122,7 +122,8 @@ constinit const OpDef kBatchNorm = {
     .cost = ElementwiseCost<7>,
     .traits = {.precision = Precision::kKeep32,
                .in_place = {{0, 0}, {0, 5}, {3, 3}, {4, 4}},
-               .layout = LayoutNeed::kFollow},
+               .layout = LayoutNeed::kFollow,
+               .narrow_in = 0b100001},
     .rewrites = {{"relu_into_batch_norm", "relu", FuseReluIntoBatchNorm},
                  {"add_relu_into_batch_norm", "relu", FuseAddReluIntoBatchNorm},
                  {"relu_grad_into_batch_norm_grad", "batch_norm_grad",
@@ -145,7 +146,8 @@ constinit const OpDef kBatchNormGrad = {
     .traits = {.precision = Precision::kKeep32,
                .in_place = {{0, 0}, {0, 1}},
                .linear_in = 0b1,
-               .layout = LayoutNeed::kFollow},
+               .layout = LayoutNeed::kFollow,
+               .narrow_in = 0b100011},
     .examples = BatchNormGradExamples,
 };
 

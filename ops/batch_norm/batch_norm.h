@@ -130,5 +130,6 @@ ValueId BatchNorm(Builder& b, ValueId x, const BatchNormOptions& options = {});
 std::vector<const OpDef*> BatchNormRows();
 std::vector<KernelRow> BatchNormReferenceKernels();
 std::vector<KernelRow> BatchNormFastKernels();
+std::vector<KernelRow> BatchNormCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

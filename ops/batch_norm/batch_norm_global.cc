@@ -147,7 +147,7 @@ constinit const OpDef kBatchNormStats = {
     .grad = kNoGrad,
     .axes = {.fn = PartAxes},
     .cost = PerInputElement<3>,
-    .traits = {.precision = Precision::kKeep32, .layout = LayoutNeed::kFollow},
+    .traits = {.precision = Precision::kKeep32, .layout = LayoutNeed::kFollow, .narrow_in = 0b1},
     .examples = StatsExamples,
 };
 
@@ -180,7 +180,8 @@ constinit const OpDef kBatchNormApply = {
     .cost = ElementwiseCost<4>,
     .traits = {.precision = Precision::kKeep32,
                .in_place = {{0, 0}, {0, 5}},
-               .layout = LayoutNeed::kFollow},
+               .layout = LayoutNeed::kFollow,
+               .narrow_in = 0b100001},
     .examples = ApplyExamples,
 };
 
@@ -196,7 +197,10 @@ constinit const OpDef kBatchNormGradStats = {
     .grad = kNoGrad,
     .axes = {.fn = PartAxes},
     .cost = PerInputElement<4>,
-    .traits = {.precision = Precision::kKeep32, .linear_in = 0b1, .layout = LayoutNeed::kFollow},
+    .traits = {.precision = Precision::kKeep32,
+               .linear_in = 0b1,
+               .layout = LayoutNeed::kFollow,
+               .narrow_in = 0b10011},
     .examples = GradStatsExamples,
 };
 
@@ -222,7 +226,8 @@ constinit const OpDef kBatchNormGradApply = {
     .cost = ElementwiseCost<5>,
     .traits = {.precision = Precision::kKeep32,
                .in_place = {{0, 0}, {0, 1}},
-               .layout = LayoutNeed::kFollow},
+               .layout = LayoutNeed::kFollow,
+               .narrow_in = 0b100000011},
     .examples = GradApplyExamples,
 };
 

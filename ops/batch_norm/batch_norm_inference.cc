@@ -88,7 +88,8 @@ constinit const OpDef kBatchNormInference = {
     .cost = ElementwiseCost<4>,
     .traits = {.precision = Precision::kKeep32,
                .in_place = {{0, 0}, {0, 5}},
-               .layout = LayoutNeed::kFollow},
+               .layout = LayoutNeed::kFollow,
+               .narrow_in = 0b100001},
     .rewrites = {{"relu_into_batch_norm_inference", "relu", FuseReluIntoInference},
                  {"add_relu_into_batch_norm_inference", "relu", FuseAddReluIntoInference}},
     .examples = InferenceExamples,
@@ -110,7 +111,8 @@ constinit const OpDef kBatchNormInferenceGrad = {
     .traits = {.precision = Precision::kKeep32,
                .in_place = {{0, 0}, {0, 1}},
                .linear_in = 0b1,
-               .layout = LayoutNeed::kFollow},
+               .layout = LayoutNeed::kFollow,
+               .narrow_in = 0b11},
     .examples = InferenceGradExamples,
 };
 

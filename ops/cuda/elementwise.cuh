@@ -15,14 +15,17 @@
 
 namespace capstan {
 
-// Elements that one thread moves with one 16-byte access.
+// Elements that one thread moves at once.
+template <typename T, int kSize>
+struct alignas(std::min<size_t>(kSize * sizeof(T), 16)) Vector {
+  T at[kSize];
+};
+
+// As many as one access of 16 bytes takes.
 template <typename T>
 inline constexpr int kPackSize = 16 / static_cast<int>(sizeof(T));
-
 template <typename T>
-struct alignas(16) Pack {
-  T at[kPackSize<T>];
-};
+using Pack = Vector<T, kPackSize<T>>;
 
 template <typename T, int kInputs>
 struct MapArguments {

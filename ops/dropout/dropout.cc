@@ -58,7 +58,7 @@ ValueId Dropout(Builder& b, ValueId x, double rate) {
 
 DropoutMask::DropoutMask(const KernelContext& context, const DropoutAttrs& attrs,
                          const Shape& shape)
-    : key_(context.random.Mix(attrs.stream)),
+    : stream_(HashText(attrs.stream)),
       threshold_(static_cast<uint32_t>(std::ceil(attrs.rate * 0x1p24))),
       scale_(1 / (1 - attrs.rate)),
       ndim_(shape.ndim()) {
@@ -66,12 +66,13 @@ DropoutMask::DropoutMask(const KernelContext& context, const DropoutAttrs& attrs
   const Shape& whole = cut ? context.output_places[0].logical : shape;
   strides_ = TensorType{DType::kF32, whole}.Strides();
   // A scalar is one position of one sample.
-  const int64_t per_sample = ndim_ == 0 ? 1 : strides_[0];
-  int64_t first = context.sample_offset * per_sample;
+  per_sample_ = ndim_ == 0 ? 1 : strides_[0];
+  int64_t before = 0;
   for (int d = 0; cut && d < ndim_; ++d) {
-    first += context.output_places[0].offset[d] * strides_[static_cast<size_t>(d)];
+    before += context.output_places[0].offset[d] * strides_[static_cast<size_t>(d)];
   }
-  first_ = static_cast<uint64_t>(first);
+  slice_ = static_cast<uint64_t>(before);
+  MoveTo({context.random.key(), context.sample_offset});
 }
 
 std::vector<const OpDef*> DropoutRows() { return {&kDropout}; }

@@ -32,14 +32,22 @@ extern const OpDef kDropout;
 // Any shape; x itself in evaluation and at rate 0. Dimension 0 must be the sample.
 ValueId Dropout(Builder& b, ValueId x, double rate);
 
-// Which elements of a dropout's output survive.
+// Which elements of a dropout's output survive. What is constexpr works on a GPU too.
 class DropoutMask {
  public:
   DropoutMask(const KernelContext& context, const DropoutAttrs& attrs, const Shape& shape);
 
-  bool Keeps(uint64_t draw) const {
+  // Makes it the mask of another run of the same program.
+  constexpr void MoveTo(const RunValues& values) {
+    key_ = RandomKey(values.random_key).Mix(stream_);
+    first_ = slice_ + static_cast<uint64_t>(values.sample_offset * per_sample_);
+  }
+
+  constexpr bool Keeps(uint64_t draw) const {
     return KeepsUpperBits(static_cast<uint32_t>(key_.Bits(draw) >> 32));
   }
+  // The draw of the slice's first element.
+  constexpr uint64_t first() const { return first_; }
   // The draw of an element whose index in this slice is given, by dimension.
   template <typename IndexT>
   uint64_t DrawOf(const IndexT& index) const {
@@ -49,24 +57,28 @@ class DropoutMask {
     }
     return draw;
   }
-  double scale() const { return scale_; }
+  constexpr double scale() const { return scale_; }
   // For kernels that draw many at a time: see RandomKey::UpperBits.
   const RandomKey& key() const { return key_; }
-  bool KeepsUpperBits(uint32_t bits) const { return bits >> 8 >= threshold_; }
+  constexpr bool KeepsUpperBits(uint32_t bits) const { return bits >> 8 >= threshold_; }
   // Distance in draws between neighbours along a dimension.
   int64_t stride(int d) const { return strides_[static_cast<size_t>(d)]; }
 
  private:
-  RandomKey key_;
+  uint64_t stream_;     // hash of its name
   uint32_t threshold_;  // of 24 random bits
   double scale_;        // 1 / (1 - rate)
-  uint64_t first_;      // draw of the slice's first element
   int ndim_;
+  int64_t per_sample_;  // draws
+  uint64_t slice_;      // draws before the slice, in a run without samples before
+  RandomKey key_{0};
+  uint64_t first_ = 0;
   std::array<int64_t, Shape::kMaxNdim> strides_;  // in draws
 };
 
 std::vector<const OpDef*> DropoutRows();
 std::vector<KernelRow> DropoutReferenceKernels();
 std::vector<KernelRow> DropoutFastKernels();
+std::vector<KernelRow> DropoutCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -27,5 +27,6 @@ ValueId GlobalAvgPool(Builder& b, ValueId x);
 std::vector<const OpDef*> GlobalAvgPoolRows();
 std::vector<KernelRow> GlobalAvgPoolReferenceKernels();
 std::vector<KernelRow> GlobalAvgPoolFastKernels();
+std::vector<KernelRow> GlobalAvgPoolCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

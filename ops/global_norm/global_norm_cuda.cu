@@ -1,5 +1,5 @@
 // CUDA kernels.
-#include "ops/cuda/reduce.cuh"
+#include "ops/cuda/total.cuh"
 #include "ops/global_norm/global_norm.h"
 
 namespace capstan {
@@ -7,46 +7,30 @@ namespace {
 
 using Views = std::span<const TensorView>;
 
-constexpr int kParts = 264;  // sums of one bucket, gathered in the workspace
-
-// Grid: kParts blocks; block p writes the sum of squares of its elements.
 template <typename T>
-__global__ void SumSquares(int64_t n, const T* x, double* parts) {
-  __shared__ double shared[kWarp];
-  double sum = 0;
-  ForEachOnGrid(n, [&](int64_t i) {
+struct Square {
+  const T* x;
+  __device__ double operator()(int64_t i) const {
     const double v = Load(x[i]);
-    sum += v * v;
-  });
-  sum = BlockSum(sum, shared);
-  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
-}
-
-// Grid: one block.
-template <typename T>
-__global__ void SumParts(int64_t n, const double* parts, T* y) {
-  __shared__ double shared[kWarp];
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += parts[i];
-  sum = BlockSum(sum, shared);
-  if (threadIdx.x == 0) *y = static_cast<T>(sum);
-}
+    return v * v;
+  }
+};
 
 void SquaredNormKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct&) {
   auto* parts = static_cast<double*>(context.workspace);
+  const auto buckets = static_cast<int64_t>(inputs.size());
   ForCudaFloat(outputs[0].type.dtype, [&](auto zero) {
     using T = decltype(zero);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      Launch(context, kParts, kBlock, SumSquares<T>, inputs[i].type.count(),
-             CudaData<const T>(inputs[i]), parts + i * kParts);
+    for (int64_t i = 0; i < buckets; ++i) {
+      const TensorView& x = inputs[static_cast<size_t>(i)];
+      AddTerms(context, x.type.count(), Square<T>{CudaData<const T>(x)}, parts + i * kTotalParts);
     }
-    Launch(context, 1, kBlock, SumParts<T>, static_cast<int64_t>(inputs.size()) * kParts, parts,
-           CudaData<T>(outputs[0]));
+    WriteTotal(context, buckets * kTotalParts, parts, CudaData<T>(outputs[0]));
   });
 }
 
 int64_t SquaredNormWorkspace(const OpCall& call, const void*) {
-  return static_cast<int64_t>(call.inputs.size() * kParts * sizeof(double));
+  return TotalBytes(call.inputs.size());
 }
 
 template <typename T>

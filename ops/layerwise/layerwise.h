@@ -65,5 +65,6 @@ extern const OpDef kLarsUpdate;
 std::vector<const OpDef*> LayerwiseRows();
 std::vector<KernelRow> LayerwiseReferenceKernels();
 std::vector<KernelRow> LayerwiseFastKernels();
+std::vector<KernelRow> LayerwiseCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -11,7 +11,7 @@ void UpdateKernel(KernelContext&, std::span<const TensorView> outputs,
   ForFloat(inputs[0].type.dtype, [&](auto zero) {
     using T = decltype(zero);
     const auto& attrs = any.As<typename Step<T>::Attrs>();
-    const Step<T> step(outputs, inputs, attrs);
+    const auto step = StepOf<Step<T>>(outputs, inputs, attrs);
     int64_t begin = 0;
     for (const int64_t end : attrs.segment_ends) {
       double weights = 0, steps = 0;

@@ -1,7 +1,5 @@
 // Vectorised kernels on all threads: segments are cut into blocks of a fixed size, whose sums of
 // squares are added up in order, so that results do not depend on the number of threads.
-#include <algorithm>
-
 #include "ops/layerwise/layerwise_step.h"
 
 namespace capstan {
@@ -9,30 +7,20 @@ namespace {
 
 constexpr int64_t kBlock = 8192;  // elements
 
-struct Block {
-  int64_t segment, begin, end;
-};
-
 // What the workspace holds of each block: its sums, then its segment's rate in the first of them.
 struct Sums {
   double weights, steps;
 };
 
 struct Blocks {
-  std::vector<Block> all;
+  std::vector<SegmentBlock> all;
 };
 
 template <typename Attrs>
 absl::StatusOr<std::shared_ptr<const void>> CutBlocks(const OpCall& call, DeviceLibraries*) {
-  auto blocks = std::make_shared<Blocks>();
-  int64_t begin = 0, segment = 0;
-  for (const int64_t end : call.Attrs<Attrs>().segment_ends) {
-    for (; begin < end; begin = blocks->all.back().end) {
-      blocks->all.push_back({segment, begin, std::min(end, begin + kBlock)});
-    }
-    ++segment;
-  }
-  return std::shared_ptr<const void>(std::move(blocks));
+  const auto blocks =
+      std::make_shared<Blocks>(Blocks{CutSegments(call.Attrs<Attrs>().segment_ends, kBlock)});
+  return std::shared_ptr<const void>(blocks);
 }
 
 int64_t SumsBytes(const OpCall&, const void* prepared) {
@@ -41,7 +29,7 @@ int64_t SumsBytes(const OpCall&, const void* prepared) {
 }
 
 template <typename Step>
-Sums SumBlock(const Step& step, const Block& block) {
+Sums SumBlock(const Step& step, const SegmentBlock& block) {
   double weights = 0, steps = 0;
 #pragma omp simd reduction(+ : weights, steps)
   for (int64_t i = block.begin; i < block.end; ++i) step.Prepare(i, &weights, &steps);
@@ -51,8 +39,8 @@ Sums SumBlock(const Step& step, const Block& block) {
 template <typename Step>
 void UpdateKernel(KernelContext& context, std::span<const TensorView> outputs,
                   std::span<const TensorView> inputs, const AnyStruct& any) {
-  const Step step(outputs, inputs, any.As<typename Step::Attrs>());
-  const std::vector<Block>& blocks = context.Prepared<Blocks>().all;
+  const Step step = StepOf<Step>(outputs, inputs, any.As<typename Step::Attrs>());
+  const std::vector<SegmentBlock>& blocks = context.Prepared<Blocks>().all;
   const auto count = static_cast<int64_t>(blocks.size());
   const std::span<Sums> sums(static_cast<Sums*>(context.workspace), blocks.size());
   ParallelFor(context, count, 1, [&](int64_t begin, int64_t end) {

@@ -29,5 +29,6 @@ ValueId MaxPool(Builder& b, ValueId x, const PoolAttrs& attrs);
 std::vector<const OpDef*> MaxPoolRows();
 std::vector<KernelRow> MaxPoolReferenceKernels();
 std::vector<KernelRow> MaxPoolFastKernels();
+std::vector<KernelRow> MaxPoolCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

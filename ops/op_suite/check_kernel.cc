@@ -55,37 +55,6 @@ absl::Status ForEachServedCall(const SuiteTables& tables, const KernelRow& kerne
   return absl::OkStatus();
 }
 
-// The reference has f32 and f64 only: narrower types are compared with the f32 result.
-DrawnCall Widened(const DrawnCall& drawn) {
-  DrawnCall wide{.call = drawn.call};
-  for (size_t i = 0; i < drawn.inputs.size(); ++i) {
-    const HostTensor& in = drawn.inputs[i];
-    if (in.data() == nullptr) {
-      wide.inputs.emplace_back();
-      continue;
-    }
-    TensorType type = in.type();
-    const bool narrow = type.dtype == DType::kF16 || type.dtype == DType::kBF16;
-    if (narrow) type.dtype = DType::kF32;
-    wide.inputs.push_back(narrow ? Converted(in.view(), type) : CopyOf(in.view()));
-    if (narrow) wide.call.inputs[i]->dtype = DType::kF32;
-  }
-  for (TensorType& out : wide.call.outputs) {
-    if (out.dtype == DType::kF16 || out.dtype == DType::kBF16) out.dtype = DType::kF32;
-  }
-  return wide;
-}
-
-absl::StatusOr<std::vector<HostTensor>> ReferenceResult(const SuiteTables& tables,
-                                                        const DrawnCall& drawn,
-                                                        std::span<const HostTensor> reference_in) {
-  if (tables.kernels.Select(drawn.call, DeviceKind::kCpu, "reference").ok()) {
-    return RunReference(tables, drawn.call, ViewsOf(reference_in));
-  }
-  const DrawnCall wide = Widened(drawn);
-  return RunReference(tables, wide.call, ViewsOf(wide.inputs));
-}
-
 // Opaque inputs are read by the implementation that wrote them: the reference needs its own.
 absl::StatusOr<std::vector<HostTensor>> InputsForReference(const SuiteTables& tables,
                                                            const Example& example,
@@ -161,7 +130,7 @@ absl::Status CheckKernel(const SuiteTables& tables, const KernelRow& kernel) {
         ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,
                          InputsForReference(tables, example, drawn));
         ASSIGN_OR_RETURN(const std::vector<HostTensor> want,
-                         ReferenceResult(tables, drawn, inputs));
+                         RunReference(tables, drawn.call, ViewsOf(inputs)));
         for (const int threads : {1, 2}) {
           ASSIGN_OR_RETURN(const std::vector<HostTensor> got,
                            RunKernel(kernel, drawn.call, ViewsOf(drawn.inputs),

@@ -52,8 +52,12 @@ std::vector<double> DrawValues(const ExampleInput& e, const RandomKey& key) {
   return values;
 }
 
-TensorType TypeFor(const ExampleInput& e, DType dtype) {
+bool IsNarrow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+TensorType TypeFor(const OpDef& op, size_t input, const ExampleInput& e, DType dtype) {
   TensorType type = e.type;
+  const uint32_t narrow_in = op.traits.narrow_in;
+  if (IsNarrow(dtype) && narrow_in != 0 && (narrow_in >> input & 1u) == 0) return type;
   if (type.dtype == DType::kF32) type.dtype = dtype;
   return type;
 }
@@ -122,10 +126,13 @@ absl::StatusOr<ForwardCall> ForwardCallOf(const ExampleInput& e, const DrawnCall
 absl::StatusOr<HostTensor> ForwardValue(const SuiteTables& tables, const ExampleInput& e,
                                         const ForwardCall& forward, std::string_view impl,
                                         Device* device) {
-  const bool opaque = forward.call.Out(e.forward_output).dtype == DType::kOpaque;
-  if (!opaque) {
-    impl = "reference";
-    device = nullptr;
+  const TensorType& type = forward.call.Out(e.forward_output);
+  if (type.dtype != DType::kOpaque || impl == "reference") {
+    ASSIGN_OR_RETURN(std::vector<HostTensor> outputs,
+                     RunReference(tables, forward.call, forward.inputs));
+    HostTensor& value = outputs[static_cast<size_t>(e.forward_output)];
+    if (value.type().dtype == type.dtype) return std::move(value);
+    return Converted(value.view(), type);
   }
   const DeviceKind kind = device == nullptr ? DeviceKind::kCpu : device->kind();
   ASSIGN_OR_RETURN(const KernelRow* row, tables.kernels.Select(forward.call, kind, impl));
@@ -143,7 +150,7 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
     std::vector<HostTensor>& to = i < taken ? drawn.inputs : drawn.extra;
     to.emplace_back();
     if (IsDrawn(e)) {
-      TensorType type = TypeFor(e, options.dtype);
+      TensorType type = TypeFor(op, i, e, options.dtype);
       SetFormat(&type, options.format);
       to.back() = HostTensor(type);
       SetValues(to.back().view(), DrawValues(e, KeyOf(fmt::format("{} {}", op.name, i))));
@@ -166,8 +173,9 @@ absl::StatusOr<DrawnCall> DrawCall(const SuiteTables& tables, const OpDef& op,
 
 absl::StatusOr<OpCall> CallOfExample(const OpDef& op, const Example& example, DType dtype) {
   std::vector<std::optional<TensorType>> types;
-  for (const ExampleInput& e : example.inputs) {
-    types.push_back(IsDrawn(e) ? std::optional(TypeFor(e, dtype)) : std::nullopt);
+  for (size_t i = 0; i < example.inputs.size(); ++i) {
+    const ExampleInput& e = example.inputs[i];
+    types.push_back(IsDrawn(e) ? std::optional(TypeFor(op, i, e, dtype)) : std::nullopt);
   }
   const size_t taken = InputsOfRow(op, example);
   for (size_t i = 0; i < taken; ++i) {
@@ -186,9 +194,23 @@ absl::StatusOr<OpCall> CallOfExample(const OpDef& op, const Example& example, DT
 
 absl::StatusOr<std::vector<HostTensor>> RunReference(const SuiteTables& tables, const OpCall& call,
                                                      std::span<const TensorView> inputs) {
-  ASSIGN_OR_RETURN(const KernelRow* row,
-                   tables.kernels.Select(call, DeviceKind::kCpu, "reference"));
-  return RunKernel(*row, call, inputs);
+  const auto row = tables.kernels.Select(call, DeviceKind::kCpu, "reference");
+  if (row.ok()) return RunKernel(**row, call, inputs);
+  OpCall wide = call;
+  std::vector<HostTensor> wide_inputs(inputs.size());
+  std::vector<TensorView> views(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].data == nullptr || !IsNarrow(inputs[i].type.dtype)) continue;
+    wide.inputs[i]->dtype = DType::kF32;
+    wide_inputs[i] = Converted(inputs[i], *wide.inputs[i]);
+    views[i] = wide_inputs[i].view();
+  }
+  for (TensorType& out : wide.outputs) {
+    if (IsNarrow(out.dtype)) out.dtype = DType::kF32;
+  }
+  ASSIGN_OR_RETURN(const KernelRow* wide_row,
+                   tables.kernels.Select(wide, DeviceKind::kCpu, "reference"));
+  return RunKernel(*wide_row, wide, views);
 }
 
 absl::Status RunGraph(const SuiteTables& tables, const Graph& graph,

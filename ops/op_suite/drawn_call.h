@@ -54,6 +54,8 @@ absl::StatusOr<HostTensor> ForwardValue(const SuiteTables& tables, const Example
 // Standard normal numbers; `name` chooses them.
 std::vector<double> NormalValues(int64_t count, std::string_view name);
 
+// The reference kernels know f32 and f64 only: a call of 16-bit types runs, and gives its results,
+// in f32.
 absl::StatusOr<std::vector<HostTensor>> RunReference(const SuiteTables& tables, const OpCall& call,
                                                      std::span<const TensorView> inputs);
 

@@ -15,7 +15,7 @@ namespace capstan {
 struct PixelRange {
   int64_t begin = 0;
   int64_t end = 0;
-  int64_t size() const { return end - begin; }
+  constexpr int64_t size() const { return end - begin; }
 };
 
 struct Window {
@@ -25,12 +25,17 @@ struct Window {
   std::array<int64_t, 2> dilation = {1, 1};
 
   // Where output place `o` begins along dimension `d`; may be negative (padding).
-  int64_t Begin(size_t d, int64_t o) const { return o * stride[d] - padding[d]; }
+  constexpr int64_t Begin(size_t d, int64_t o) const { return o * stride[d] - padding[d]; }
   // From the first to the last pixel that the window touches.
-  int64_t Reach(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
+  constexpr int64_t Reach(size_t d) const { return dilation[d] * (kernel[d] - 1) + 1; }
   // The places of an image of `size` pixels that output place `o` sees (dilation 1).
-  PixelRange Inside(size_t d, int64_t o, int64_t size) const {
+  constexpr PixelRange Inside(size_t d, int64_t o, int64_t size) const {
     return {std::max<int64_t>(Begin(d, o), 0), std::min(Begin(d, o) + kernel[d], size)};
+  }
+  // Of `outputs` output places those that see the image's `place` (dilation 1).
+  constexpr PixelRange Seeing(size_t d, int64_t place, int64_t outputs) const {
+    const int64_t last = place + padding[d], before = last - kernel[d];
+    return {before < 0 ? 0 : before / stride[d] + 1, std::min(last / stride[d] + 1, outputs)};
   }
 };
 

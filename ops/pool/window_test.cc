@@ -39,6 +39,24 @@ TEST(Window, Inside) {
   EXPECT_EQ(window.Inside(1, 1, 4).begin, 2);
 }
 
+TEST(Window, SeeingIsTheInverseOfInside) {
+  for (const Window& window : {Window{.kernel = {3, 2}, .stride = {2, 2}, .padding = {1, 0}},
+                               Window{.kernel = {2, 5}, .stride = {3, 1}, .padding = {1, 2}}}) {
+    for (size_t d = 0; d < 2; ++d) {
+      constexpr int64_t kSize = 9, kOutputs = 4;
+      for (int64_t place = 0; place < kSize; ++place) {
+        const PixelRange seeing = window.Seeing(d, place, kOutputs);
+        for (int64_t o = 0; o < kOutputs; ++o) {
+          const PixelRange inside = window.Inside(d, o, kSize);
+          EXPECT_EQ(o >= seeing.begin && o < seeing.end,
+                    place >= inside.begin && place < inside.end)
+              << d << " " << place << " " << o;
+        }
+      }
+    }
+  }
+}
+
 TEST(Window, ErrorsNameSizes) {
   EXPECT_EQ(MakeWindow({3}, {1, 1}, {0, 0}, {1, 1}).status().message(),
             "kernel has 1 number; wanted two, height and width");

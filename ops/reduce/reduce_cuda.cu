@@ -54,6 +54,89 @@ void ReduceSumKernel(KernelContext& context, Views outputs, Views inputs, const 
   });
 }
 
+// The first maximum that a thread has seen, in row-major order of what is reduced.
+template <typename W>
+struct First {
+  W value;
+  int64_t at;
+
+  // Greater, or a NaN among numbers.
+  __device__ static bool Beats(W v, W best) { return v > best || (v != v && best == best); }
+  __device__ void Take(const First& other) {
+    const bool wins = Beats(other.value, value) || (!Beats(value, other.value) && other.at < at);
+    if (wins) *this = other;
+  }
+};
+
+// That of one slice, in every thread of the block. `shared` is free again after the call.
+template <typename T>
+__device__ First<Wide<T>> FirstMaximum(const Split& s, const T* from,
+                                       First<Wide<T>> (&shared)[kWarp]) {
+  using W = Wide<T>;
+  // Threads without an element lose to all others.
+  First<W> best = {-static_cast<W>(INFINITY), INT64_MAX};
+  for (int64_t i = threadIdx.x; i < s.inner_count; i += blockDim.x) {
+    best.Take({Load(from[s.x_inner.At(s.inner, i)]), i});
+  }
+  const auto over_warp = [&] {
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+      best.Take({__shfl_xor_sync(0xffffffffu, best.value, distance),
+                 __shfl_xor_sync(0xffffffffu, best.at, distance)});
+    }
+  };
+  over_warp();
+  const int lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
+  if (lane == 0) shared[threadIdx.x / kWarp] = best;
+  __syncthreads();
+  best = shared[lane < warps ? lane : 0];
+  over_warp();
+  __syncthreads();
+  return best;
+}
+
+// Grid: one block for each element of y, which is row-major.
+template <typename T>
+__global__ void MaxInner(Split s, const T* x, T* y) {
+  __shared__ First<Wide<T>> shared[kWarp];
+  for (int64_t o = blockIdx.x; o < s.outer_count; o += gridDim.x) {
+    const auto best = FirstMaximum(s, x + s.x_outer.At(s.outer, o), shared);
+    if (threadIdx.x == 0) y[o] = Store<T>(best.value);
+  }
+}
+
+void ReduceMaxKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct& any) {
+  const Split s(inputs[0].type, any.As<ReduceAttrs>().axes);
+  ForCudaFloat(inputs[0].type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Launch(context, BlocksFor(s.outer_count, 1), kBlock, MaxInner<T>, s,
+           CudaData<const T>(inputs[0]), CudaData<T>(outputs[0]));
+  });
+}
+
+// Grid: one block for each element of dy, which is row-major; it writes the whole slice of dx.
+template <typename T>
+__global__ void MarkMax(Split s, Split dx_split, const T* x, const T* dy, T* dx) {
+  __shared__ First<Wide<T>> shared[kWarp];
+  for (int64_t o = blockIdx.x; o < s.outer_count; o += gridDim.x) {
+    const auto best = FirstMaximum(s, x + s.x_outer.At(s.outer, o), shared);
+    T* to = dx + dx_split.x_outer.At(s.outer, o);
+    for (int64_t i = threadIdx.x; i < s.inner_count; i += blockDim.x) {
+      to[dx_split.x_inner.At(s.inner, i)] = i == best.at ? dy[o] : Store<T>(0);
+    }
+  }
+}
+
+void ReduceMaxGradKernel(KernelContext& context, Views outputs, Views inputs,
+                         const AnyStruct& any) {
+  const auto& axes = any.As<ReduceAttrs>().axes;
+  const Split s(inputs[0].type, axes), dx_split(outputs[0].type, axes);
+  ForCudaFloat(inputs[0].type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Launch(context, BlocksFor(s.outer_count, 1), kBlock, MarkMax<T>, s, dx_split,
+           CudaData<const T>(inputs[0]), CudaData<const T>(inputs[1]), CudaData<T>(outputs[0]));
+  });
+}
+
 // Grid: any; threads stride over y by logical index.
 template <typename T>
 __global__ void Repeat(int64_t n, DeviceShape shape, DeviceStrides y_strides,
@@ -82,19 +165,24 @@ void BroadcastKernel(KernelContext& context, Views outputs, Views inputs, const 
   });
 }
 
-bool PlainOutput(const OpCall& call) {
-  TensorType plain = call.Out(0);
-  plain.format = MemoryFormat::kPlain;
-  return SameOrder(plain, call.Out(0));
+bool IsPlain(TensorType type) {
+  const TensorType given = type;
+  type.format = MemoryFormat::kPlain;
+  return SameOrder(type, given);
 }
+bool PlainOutput(const OpCall& call) { return IsPlain(call.Out(0)); }
+bool PlainGradient(const OpCall& call) { return IsPlain(call.In(1)); }
 
 }  // namespace
 
 std::vector<KernelRow> ReduceCudaKernels() {
   KernelRow sum = CudaRow("reduce_sum", ReduceSumKernel<false>);
   KernelRow mean = CudaRow("reduce_mean", ReduceSumKernel<true>);
-  sum.supports = mean.supports = PlainOutput;
-  return {sum, mean, CudaRow("broadcast", BroadcastKernel)};
+  KernelRow max = CudaRow("reduce_max", ReduceMaxKernel);
+  KernelRow max_grad = CudaRow("reduce_max_grad", ReduceMaxGradKernel);
+  sum.supports = mean.supports = max.supports = PlainOutput;
+  max_grad.supports = PlainGradient;
+  return {sum, mean, max, max_grad, CudaRow("broadcast", BroadcastKernel)};
 }
 
 }  // namespace capstan

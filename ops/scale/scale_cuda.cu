@@ -1,5 +1,6 @@
 // CUDA kernels: one pass over memory, any order that all arguments share.
 #include "ops/cuda/elementwise.cuh"
+#include "ops/cuda/total.cuh"
 #include "ops/scale/scale.h"
 
 namespace capstan {
@@ -21,8 +22,31 @@ void ScaleKernel(KernelContext& context, Views outputs, Views inputs, const AnyS
   });
 }
 
+template <typename T>
+struct Product {
+  const T *x, *dy;
+  __device__ double operator()(int64_t i) const {
+    return static_cast<double>(Load(x[i])) * static_cast<double>(Load(dy[i]));
+  }
+};
+
+void ScaleFactorGradKernel(KernelContext& context, Views outputs, Views inputs, const AnyStruct&) {
+  auto* parts = static_cast<double*>(context.workspace);
+  ForCudaFloat(inputs[0].type.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    AddTerms(context, inputs[0].type.count(),
+             Product<T>{CudaData<const T>(inputs[0]), CudaData<const T>(inputs[1])}, parts);
+    WriteTotal(context, kTotalParts, parts, CudaData<T>(outputs[0]));
+  });
+}
+
 }  // namespace
 
-std::vector<KernelRow> ScaleCudaKernels() { return {ElementwiseCudaRow("scale", ScaleKernel)}; }
+std::vector<KernelRow> ScaleCudaKernels() {
+  KernelRow grad = CudaRow("scale_factor_grad", ScaleFactorGradKernel);
+  grad.supports = [](const OpCall& call) { return SameOrder(call.In(0), call.In(1)); };
+  grad.workspace_bytes = [](const OpCall&, const void*) { return TotalBytes(1); };
+  return {ElementwiseCudaRow("scale", ScaleKernel), grad};
+}
 
 }  // namespace capstan

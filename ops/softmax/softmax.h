@@ -19,5 +19,6 @@ ValueId Softmax(Builder& b, ValueId x);
 std::vector<const OpDef*> SoftmaxRows();
 std::vector<KernelRow> SoftmaxReferenceKernels();
 std::vector<KernelRow> SoftmaxFastKernels();
+std::vector<KernelRow> SoftmaxCudaKernels();  // in builds with CUDA
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
 // CUDA kernels.
-#include "ops/cuda/reduce.cuh"
+#include "ops/cuda/softmax.cuh"
 #include "ops/softmax_cross_entropy/softmax_cross_entropy.h"
 
 namespace capstan {
@@ -42,29 +42,6 @@ struct Targets {
   }
 };
 
-__device__ inline float Exp(float x) { return expf(x); }
-__device__ inline double Exp(double x) { return exp(x); }
-__device__ inline float Log(float x) { return logf(x); }
-__device__ inline double Log(double x) { return log(x); }
-
-// The log of softmax(logits) is logit - greatest - log_sum. One warp for each sample.
-template <typename W>
-struct Normalizer {
-  W greatest, log_sum;
-};
-template <typename T>
-__device__ Normalizer<Wide<T>> NormalizerOf(const T* logits, int64_t classes) {
-  const int lane = threadIdx.x % kWarp;
-  Wide<T> greatest = Load(logits[0]), sum = 0;
-  for (int64_t k = lane; k < classes; k += kWarp) {
-    const Wide<T> v = Load(logits[k]);
-    if (!(v <= greatest)) greatest = v;
-  }
-  greatest = WarpMax(greatest);
-  for (int64_t k = lane; k < classes; k += kWarp) sum += Exp(Load(logits[k]) - greatest);
-  return {greatest, Log(WarpSum(sum))};
-}
-
 // Grid: a warp for each sample.
 template <typename T>
 __global__ void Losses(int64_t samples, Targets<T> targets, const T* logits, T* losses) {
@@ -78,11 +55,12 @@ __global__ void Losses(int64_t samples, Targets<T> targets, const T* logits, T* 
   } else if (targets.Invalid(sample)) {
     loss = static_cast<Wide<T>>(nan(""));
   } else {
-    const auto n = NormalizerOf(row, targets.classes);
+    const auto parts = SoftmaxPartsOf(row, targets.classes);
+    const Wide<T> log_sum = log(parts.sum);
     for (int64_t k = lane; k < targets.classes; k += kWarp) {
       const Wide<T> q = targets.At(sample, k);
       // A class of no weight counts for nothing, though its logit be minus infinity.
-      if (q != 0) loss += q * (n.greatest - Load(row[k]) + n.log_sum);
+      if (q != 0) loss += q * (parts.greatest - Load(row[k]) + log_sum);
     }
     loss = WarpSum(loss);
   }
@@ -103,13 +81,13 @@ __global__ void Gradients(int64_t samples, Targets<T> targets, const T* dlosses,
     for (int64_t k = lane; k < targets.classes; k += kWarp) to[k] = value;
     return;
   }
-  const auto n = NormalizerOf(row, targets.classes);
+  const auto parts = SoftmaxPartsOf(row, targets.classes);
   const Wide<T> dloss = Load(dlosses[sample]);
   Wide<T> total = 0;
   for (int64_t k = lane; k < targets.classes; k += kWarp) total += targets.At(sample, k);
   total = WarpSum(total);
   for (int64_t k = lane; k < targets.classes; k += kWarp) {
-    const Wide<T> p = Exp(Load(row[k]) - n.greatest - n.log_sum);
+    const Wide<T> p = exp(Load(row[k]) - parts.greatest) / parts.sum;
     to[k] = Store<T>(dloss * (total * p - targets.At(sample, k)));
   }
 }
