@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -22,6 +23,7 @@
 #include "engine/base/status.h"
 #include "engine/base/text.h"
 #include "engine/checkpoint/file_io.h"
+#include "engine/train/event_records.h"
 
 namespace capstan {
 namespace {
@@ -78,6 +80,10 @@ absl::Status DropBrokenLine(const std::string& path) {
 }
 
 double Gib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
+double SecondsNow() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 std::string Now() {
   const std::time_t now = std::time(nullptr);
@@ -195,7 +201,7 @@ absl::Status RunLog::Open() {
 }
 
 RunLog::~RunLog() {
-  for (std::FILE* file : {text_, metrics_}) {
+  for (std::FILE* file : {text_, metrics_, events_}) {
     if (file != nullptr) std::fclose(file);
   }
 }
@@ -203,8 +209,12 @@ RunLog::~RunLog() {
 void RunLog::Write(std::FILE* file, const std::string& text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
-  if (written || file == options_.terminal || write_failed_) return;
+  if (!written && file != options_.terminal) WriteFailed();
+}
+
+void RunLog::WriteFailed() {
   // Once only: the next lines would fail in the same way.
+  if (write_failed_) return;
   write_failed_ = true;
   const std::string why = ErrnoStatus(errno, "write logs in " + options_.output_dir).ToString();
   Show("warning: ", Printable(why) + "; training goes on, its logs have gaps");
@@ -228,6 +238,23 @@ void RunLog::Line(const char* level, const std::string& raw) {
 
 void RunLog::Json(const std::string& line) { Write(metrics_, line + "\n"); }
 
+void RunLog::OpenEvents() {
+  const auto seconds = static_cast<int64_t>(SecondsNow());
+  for (int number = 0; events_ == nullptr; ++number) {
+    const std::string path = fmt::format("{}/events.out.tfevents.{:010}.{}.{}", options_.output_dir,
+                                         seconds, getpid(), number);
+    events_ = std::fopen(path.c_str(), "wxe");
+    if (events_ == nullptr && errno != EEXIST) return;
+  }
+  Write(events_, VersionRecord(SecondsNow()) + StartRecord(SecondsNow(), resumed_at_ + 1));
+}
+
+void RunLog::Scalars(int64_t step, const std::vector<std::pair<std::string, double>>& scalars) {
+  if (events_ == nullptr) OpenEvents();
+  if (events_ == nullptr) return WriteFailed();
+  Write(events_, ScalarsRecord(SecondsNow(), step, scalars));
+}
+
 void RunLog::Info(const std::string& text) { Line("", text); }
 void RunLog::Warning(const std::string& text) { Line("warning: ", text); }
 
@@ -243,6 +270,10 @@ void RunLog::Train(const TrainRecord& r) {
              {"compute_s", r.compute_s},
              {"comm_s", r.comm_s},
              {"mem_gib", resident}}));
+  Scalars(r.iteration, {{"train/loss", r.loss},
+                        {"train/lr", r.lr},
+                        {"train/samples_per_s", r.samples_per_s},
+                        {"train/mem_gib", resident}});
   const std::string line = FormatTrainLine(r, resident);
   if (is_terminal_) {
     Text(line);
@@ -255,8 +286,10 @@ void RunLog::Train(const TrainRecord& r) {
 void RunLog::Eval(const EvalRecord& r) {
   OrderedJson metrics = OrderedJson::object();
   std::string text;
+  std::vector<std::pair<std::string, double>> scalars;
   for (const auto& [name, value] : r.metrics) {
     metrics[name] = Number(value);
+    scalars.emplace_back("eval/" + name, value);
     text += fmt::format("  {} {:.5f}", name, value);
   }
   Json(Dump({{"event", "eval"},
@@ -264,6 +297,7 @@ void RunLog::Eval(const EvalRecord& r) {
              {"epoch", r.epoch},
              {"metrics", metrics},
              {"samples", r.samples}}));
+  Scalars(r.iteration, scalars);
   Line("", fmt::format("eval after epoch {}  it {}{}  {} samples in {:.1f} s{}", r.epoch,
                        r.iteration, text, r.samples, r.seconds, r.best ? "  best so far" : ""));
 }
@@ -293,6 +327,8 @@ void RunLog::DrawBar(const std::string& bar) {
 }
 
 absl::Status RunLog::TruncateAfter(int64_t iteration, bool evaluated) {
+  resumed_at_ = iteration;
+  if (events_ != nullptr) Write(events_, StartRecord(SecondsNow(), iteration + 1));
   const std::string path = options_.output_dir + "/metrics.jsonl";
   std::ifstream in(path);
   std::string kept;

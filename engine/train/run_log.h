@@ -1,6 +1,6 @@
-// RunLog: what a run tells: train.log (text), metrics.jsonl (one JSON object a line) and the
-// terminal. On a terminal the latest training line is a progress bar that is drawn over; elsewhere
-// every line stays.
+// RunLog: what a run tells: train.log (text), metrics.jsonl (one JSON object a line), an event file
+// of TensorBoard (events.out.tfevents.*, from the first figure on) and the terminal. On a terminal
+// the latest training line is a progress bar that is drawn over; elsewhere every line stays.
 //
 // Lines are written whole and flushed one by one, so a killed run leaves at most a broken last
 // line, which the next run removes. Numbers in metrics.jsonl read back to the same bits; NaN and
@@ -69,7 +69,8 @@ class RunLog {
   void End(const std::string& status, const std::string& reason);
 
   // Drops lines of metrics.jsonl that later iterations wrote, and a broken last line: for a run
-  // that goes on from `iteration`. Where its evaluation is still to be done (again), that goes too.
+  // that goes on from `iteration`; TensorBoard is told to drop later figures, too. Where its
+  // evaluation is still to be done (again), that goes too.
   absl::Status TruncateAfter(int64_t iteration, bool evaluated = true);
 
  private:
@@ -77,10 +78,13 @@ class RunLog {
 
   absl::Status Open();
   void Write(std::FILE* file, const std::string& text);
+  void WriteFailed();                                     // for the reason in errno
   void Text(const std::string& text);                     // to train.log
   void Show(const char* level, const std::string& text);  // to the terminal
   void Line(const char* level, const std::string& raw);   // to both
   void Json(const std::string& line);
+  void Scalars(int64_t step, const std::vector<std::pair<std::string, double>>& scalars);
+  void OpenEvents();
   void ClearBar();
   void DrawBar(const std::string& bar);
 
@@ -90,6 +94,8 @@ class RunLog {
   bool write_failed_ = false;
   std::FILE* text_ = nullptr;
   std::FILE* metrics_ = nullptr;
+  std::FILE* events_ = nullptr;
+  int64_t resumed_at_ = 0;
 };
 
 // "epoch 3/90  it 1200/112590  loss 2.31  lr 0.41  7021 samples/s  data 3% compute 92% comm 5% ..."

@@ -7,8 +7,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -16,6 +18,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/status.h"
+#include "engine/train/event_records.h"
 
 namespace capstan {
 namespace {
@@ -81,6 +84,33 @@ class RunLogTest : public testing::Test {
     std::vector<int64_t> iterations;
     for (const json& event : Events()) iterations.push_back(event.value("iteration", int64_t{-1}));
     return iterations;
+  }
+
+  std::vector<std::string> EventFiles() const {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("events.out.tfevents.")) files.push_back(name);
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+  // The message of a record: between 12 bytes of length and checksum, and 4 of its own checksum.
+  static std::string Message(const std::string& record) {
+    return record.substr(12, record.size() - 16);
+  }
+
+  std::vector<std::string> Records(const std::string& name) const {
+    std::vector<std::string> messages;
+    const std::string bytes = Read(name);
+    for (size_t at = 0; at < bytes.size();) {
+      uint64_t length = 0;
+      std::memcpy(&length, bytes.data() + at, sizeof(length));
+      messages.push_back(Message(bytes.substr(at, length + 16)));
+      at += length + 16;
+    }
+    return messages;
   }
 
   std::string Terminal() const {
@@ -224,6 +254,29 @@ TEST_F(RunLogTest, AnEvaluationThatIsToBeDoneAgainGoes) {
   ASSERT_TRUE(log->TruncateAfter(10, /*evaluated=*/false).ok());
   EXPECT_THAT(Iterations(), ElementsAre(10, 10));
   EXPECT_THAT(Read("metrics.jsonl"), Not(HasSubstr("eval")));
+}
+
+// One file a run, from its first figure on; the start record has the first iteration to come.
+TEST_F(RunLogTest, EventFilesOfTensorBoard) {
+  Open()->Info("no figure");
+  EXPECT_THAT(EventFiles(), SizeIs(0));
+  auto log = Open();
+  ASSERT_TRUE(log->TruncateAfter(20).ok());
+  log->Train({.iteration = 30, .loss = 0.5, .lr = 0.125});
+  log->Eval({.iteration = 30, .metrics = {{"top1", 0.75}}});
+  Open()->Train({.iteration = 30});
+  ASSERT_THAT(EventFiles(), SizeIs(2));
+  const std::vector<std::string> records = Records(EventFiles()[0]);
+  ASSERT_THAT(records, SizeIs(4));
+  EXPECT_THAT(records[0], EndsWith("brain.Event:2"));
+  // Without the times, which are 9 bytes: what ScalarsRecord gives for the same figures.
+  EXPECT_EQ(records[1].substr(9), Message(StartRecord(0, 21)).substr(9));
+  EXPECT_THAT(
+      records[2],
+      HasSubstr(
+          Message(ScalarsRecord(0, 30, {{"train/loss", 0.5}, {"train/lr", 0.125}})).substr(13)));
+  EXPECT_EQ(records[3].substr(9), Message(ScalarsRecord(0, 30, {{"eval/top1", 0.75}})).substr(9));
+  EXPECT_EQ(Records(EventFiles()[1])[1].substr(9), Message(StartRecord(0, 1)).substr(9));
 }
 
 TEST_F(RunLogTest, NothingToDropLeavesTheFileAlone) {
