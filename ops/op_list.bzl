@@ -7,6 +7,7 @@ OPS = [
     "bias_add",
     "cast",
     "clamp",
+    "clip_segments",
     "conv2d",
     "dropout",
     "fill",

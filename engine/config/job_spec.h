@@ -174,6 +174,7 @@ struct OptimizerSpec {
   std::vector<Role> no_decay = {Role::kBias, Role::kNorm};
   std::optional<GradClipSpec> grad_clip;
   std::optional<double> layer_lr_decay;
+  std::vector<double> layer_lr_factors;
   LrSpec lr;
 
   static constexpr auto Fields() {
@@ -183,8 +184,14 @@ struct OptimizerSpec {
         Field<&OptimizerSpec::no_decay>("no_decay", "roles of parameters without weight decay"),
         Field<&OptimizerSpec::grad_clip>("grad_clip", "gradient clipping; a number is global_norm"),
         Field<&OptimizerSpec::layer_lr_decay>(
-            "layer_lr_decay", "factor of the learning rate from each layer to the one below",
+            "layer_lr_decay",
+            "factor of the learning rate from each layer to the one below; the classifier has 1, "
+            "residual networks have 6 layers: stem, 4 stages, classifier",
             {.min = 0, .max = 1, .open_min = true}),
+        Field<&OptimizerSpec::layer_lr_factors>(
+            "layer_lr_factors",
+            "the factors one by one, from the stem up; layers that it leaves out have 1",
+            kNonNegative),
         Field<&OptimizerSpec::lr>("lr", "learning rate; a number is a constant rate").Required()};
   }
 };

@@ -55,14 +55,9 @@ void ConvertLoss(const YamlEntry& entry, const DialectRow& row, Translation* t) 
   if (item.body == nullptr) return;
   for (const YamlEntry& option : item.body->entries) {
     const std::string option_path = fmt::format("{}.0.{}.{}", row.path, item.name, option.key);
-    double weight = 1;
     if (option.value.kind == YamlNode::Kind::kNull) continue;
     if (option.key == "weight") {
-      std::string problem = ReadFloat(option.value, &weight);
-      if (problem.empty() && weight != 1) {
-        problem = "the only loss has weight 1 here; scale the learning rate instead";
-      }
-      if (!problem.empty()) t->Fault(option.value.at, option_path, std::move(problem));
+      t->Set("loss.weight", option.value);
     } else if (option.key == "epsilon") {
       t->Set("loss.label_smoothing", option.value);
     } else {
@@ -262,7 +257,7 @@ Dialect PaddleClasDialect() {
       {.path = "Arch.data_format", .why = "the compiler chooses the order in memory"},
       {.path = "Arch.use_sync_bn", .to = "model.batch_norm_stats", .convert = ConvertSyncBatchNorm},
       {.path = "Arch.use_ssld", .why = "nothing is downloaded here", .only = "False"},
-      {.path = "Arch.lr_mult_list", .why = kRefused, .convert = RefuseUnlessEmpty},
+      {.path = "Arch.lr_mult_list", .to = "optimizer.layer_lr_factors"},
 
       {.path = "Loss.Train", .to = "loss", .convert = ConvertLoss},
       {.path = "Loss.Eval", .why = "evaluation reports the loss of training"},
@@ -278,7 +273,8 @@ Dialect PaddleClasDialect() {
        .to = "optimizer.no_decay",
        .convert = ConvertNoDecay},
       {.path = "Optimizer.no_weight_decay_name", .why = kRefused, .convert = RefuseUnlessEmpty},
-      {.path = "Optimizer.clip_norm", .to = "optimizer.grad_clip.global_norm"},
+      {.path = "Optimizer.clip_norm", .to = "optimizer.grad_clip.norm"},
+      {.path = "Optimizer.clip_norm_global", .to = "optimizer.grad_clip.global_norm"},
       {.path = "Optimizer.multi_precision",
        .why = "amp O2 always keeps weights in 32 bits as well"},
       {.path = "Optimizer.regularizer.name", .why = "weights decay by L2", .only = "L2"},

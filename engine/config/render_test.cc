@@ -73,6 +73,7 @@ optimizer:
     norm: null
     value: 5
   layer_lr_decay: null
+  layer_lr_factors: []
   lr:
     name: constant
     base: 0.0001

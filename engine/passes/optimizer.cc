@@ -18,6 +18,20 @@ bool Decays(const UpdateRule& rule, Role role) {
          std::find(rule.no_decay.begin(), rule.no_decay.end(), role) == rule.no_decay.end();
 }
 
+double LrFactor(const UpdateRule& rule, const std::string& param) {
+  for (const auto& [name, factor] : rule.lr_factors) {
+    if (param == name || param.starts_with(name + ".")) return factor;
+  }
+  return 1;
+}
+
+// "f32.decay", "f32.no_decay.lr0.5": parameters of one bucket have the same update.
+std::string BucketName(const UpdateRule& rule, const GraphInput& param, DType dtype) {
+  const double factor = LrFactor(rule, param.name);
+  return std::string(NameOf(dtype)) + (Decays(rule, param.role) ? ".decay" : ".no_decay") +
+         (factor == 1 ? "" : ".lr" + PrintValue(TypeOf<double>(), &factor));
+}
+
 // Parameters that have a gradient, with their roles, last used first: the backward pass makes their
 // gradients about in this order.
 std::vector<const GraphInput*> TrainedParams(const Graph& micro) {
@@ -36,8 +50,7 @@ std::vector<Bucket> MakeBuckets(const Graph& micro, const UpdateRule& rule) {
   std::map<std::string, size_t> index;
   for (const GraphInput* param : TrainedParams(micro)) {
     const TensorType& type = micro.type(param->value);
-    const std::string name =
-        std::string(NameOf(type.dtype)) + (Decays(rule, param->role) ? ".decay" : ".no_decay");
+    const std::string name = BucketName(rule, *param, type.dtype);
     const auto [it, inserted] = index.emplace(name, buckets.size());
     if (inserted) {
       buckets.push_back({.name = name, .dtype = type.dtype, .slots = {"weight", "grad"}});
@@ -107,18 +120,21 @@ class UpdateBuilder {
           set("{weight_decay=" + PrintValue(TypeOf<double>(), &rule_.weight_decay) + "}"));
     }
     if (rule_.layerwise) {
-      RETURN_IF_ERROR(set(LayerwiseAttrs(bucket, decays || rule_.adapt_all)));
+      RETURN_IF_ERROR(set("{segment_ends=" + SegmentEnds(bucket) +
+                          ", adapt=" + (decays || rule_.adapt_all ? "true" : "false") + "}"));
+    }
+    if (const double factor = LrFactor(rule_, bucket.segments[0].param); factor != 1) {
+      RETURN_IF_ERROR(set("{lr_factor=" + PrintValue(TypeOf<double>(), &factor) + "}"));
     }
     return attrs;
   }
 
   // A segment ends where the next one begins.
-  static std::string LayerwiseAttrs(const Bucket& bucket, bool adapt) {
+  static std::string SegmentEnds(const Bucket& bucket) {
     std::vector<int64_t> ends;
     for (size_t i = 1; i < bucket.segments.size(); ++i) ends.push_back(bucket.segments[i].offset);
     ends.push_back(bucket.count);
-    return "{segment_ends=" + PrintValue(TypeOf<std::vector<int64_t>>(), &ends) +
-           ", adapt=" + (adapt ? "true" : "false") + "}";
+    return PrintValue(TypeOf<std::vector<int64_t>>(), &ends);
   }
 
   void AddUpdates(const Bucket& bucket, ValueId grad, ValueId lr, ValueId iteration, ValueId clip,
@@ -132,6 +148,12 @@ class UpdateBuilder {
       grad = WithAttrs("clamp",
                        "{min=" + PrintValue(TypeOf<double>(), &low) +
                            ", max=" + PrintValue(TypeOf<double>(), &v) + "}",
+                       {grad});
+    }
+    if (rule_.clip_norm.has_value()) {
+      grad = WithAttrs("clip_segments",
+                       "{segment_ends=" + SegmentEnds(bucket) +
+                           ", max_norm=" + PrintValue(TypeOf<double>(), &*rule_.clip_norm) + "}",
                        {grad});
     }
     std::vector<ValueId> inputs = {states[0], grad};

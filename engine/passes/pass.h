@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,7 +26,11 @@ struct UpdateRule {
   bool layerwise = false;
   bool adapt_all = false;
   std::optional<double> clip_global_norm;
+  std::optional<double> clip_norm;  // of each tensor
   std::optional<double> clip_value;
+  // Parameters with a rate of their own: the first name that a parameter is or begins with (up to a
+  // point) gives the factor.
+  std::vector<std::pair<std::string, double>> lr_factors;
   // Moving averages of the weights, which evaluation reads: the share kept at each update.
   std::optional<double> ema_decay;
 };

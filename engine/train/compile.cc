@@ -34,6 +34,10 @@ absl::StatusOr<Program> BuildProgram(ProgramKind kind, const Shape& batch,
     const ValueId label = b.Data("label", {DType::kI64, {batch[0]}});
     auto scope = b.Enter("loss");
     ValueId loss = b.Add1("reduce_sum", {LossOfSamples(b, logits, label, request.loss)});
+    const double weight = request.loss.options.As<CrossEntropyOptions>().weight;
+    if (b.training() && weight != 1) {
+      loss = b.Add1("scale", {loss, b.Full({}, weight, request.dtype)});
+    }
     if (b.training()) {
       loss = b.Add1("scale", {loss, b.Data("inv_targets", {request.dtype, {}})});
     }

@@ -12,6 +12,7 @@ namespace capstan {
 struct CrossEntropyOptions {
   double label_smoothing = 0;
   int64_t ignore_index = -100;
+  double weight = 1;
 
   static constexpr auto Fields() {
     return std::array{
@@ -19,7 +20,8 @@ struct CrossEntropyOptions {
             "label_smoothing", "share of each target spread evenly over all classes",
             Bounds{.min = 0, .max = 1}),
         Field<&CrossEntropyOptions::ignore_index>(
-            "ignore_index", "targets of this value count neither in the sum nor in the divisor")};
+            "ignore_index", "targets of this value count neither in the sum nor in the divisor"),
+        Field<&CrossEntropyOptions::weight>("weight", "factor of the loss in training", kPositive)};
   }
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/base/reflect.h"
@@ -13,6 +14,11 @@
 #include "engine/weights/weight_names.h"
 
 namespace capstan {
+
+// Parameters that lie about as far from the image: names, or what names begin with up to a point.
+struct ModelLayer {
+  std::vector<std::string> names;  // {"conv1", "bn1"}
+};
 
 struct ModelRow {
   const char* name = "";              // as in `model: {name: resnet50}`
@@ -25,6 +31,9 @@ struct ModelRow {
   int64_t (*classes)(const AnyStruct& options) = nullptr;
   // The families of weights files that fit. Null: files with the model's own names alone.
   std::vector<WeightNames> (*weight_names)() = nullptr;
+  // From the image up; layers may have learning rates of their own. Null: the model has no such
+  // list.
+  std::vector<ModelLayer> (*layers)() = nullptr;
 };
 
 }  // namespace capstan

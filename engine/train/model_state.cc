@@ -9,6 +9,7 @@
 
 #include "engine/base/random.h"
 #include "engine/base/status.h"
+#include "engine/ir/module.h"
 
 namespace capstan {
 namespace {

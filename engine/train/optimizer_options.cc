@@ -80,7 +80,7 @@ std::span<const OptimizerRow> OptimizerRows() {
   return kRows;
 }
 
-absl::StatusOr<UpdateRule> MakeUpdateRule(const OptimizerSpec& spec) {
+UpdateRule MakeUpdateRule(const OptimizerSpec& spec) {
   const auto rows = OptimizerRows();
   const auto row = std::find_if(rows.begin(), rows.end(),
                                 [&](const OptimizerRow& r) { return spec.choice.name == r.name; });
@@ -88,19 +88,42 @@ absl::StatusOr<UpdateRule> MakeUpdateRule(const OptimizerSpec& spec) {
   UpdateRule rule = row->rule(spec.choice.options);
   for (const OptimizerSpec::Role role : spec.no_decay) rule.no_decay.push_back(ToRole(role));
   if (spec.grad_clip.has_value()) {
-    if (spec.grad_clip->global_norm.has_value() && spec.grad_clip->value.has_value()) {
-      return InvalidArgument("optimizer.grad_clip: global_norm and value exclude each other");
-    }
     rule.clip_global_norm = spec.grad_clip->global_norm;
+    rule.clip_norm = spec.grad_clip->norm;
     rule.clip_value = spec.grad_clip->value;
-    if (spec.grad_clip->norm.has_value()) {
-      return InvalidArgument("optimizer.grad_clip.norm: not supported yet; use global_norm");
-    }
-  }
-  if (spec.layer_lr_decay.has_value()) {
-    return InvalidArgument("optimizer.layer_lr_decay: not supported yet; leave it out");
   }
   return rule;
+}
+
+absl::Status SetLayerRates(const OptimizerSpec& spec, const std::vector<ModelLayer>& layers,
+                           UpdateRule* rule) {
+  std::vector<double> factors = spec.layer_lr_factors;
+  const char* key = "layer_lr_factors";
+  if (spec.layer_lr_decay.has_value()) {
+    key = "layer_lr_decay";
+    if (!factors.empty()) {
+      return InvalidArgument("layer_lr_decay and layer_lr_factors exclude each other");
+    }
+    double factor = 1;
+    for (size_t i = 0; i < layers.size(); ++i, factor *= *spec.layer_lr_decay) {
+      factors.insert(factors.begin(), factor);
+    }
+  }
+  const bool all_one = std::all_of(factors.begin(), factors.end(), [](double f) { return f == 1; });
+  if (all_one && spec.layer_lr_decay.value_or(1) == 1) return absl::OkStatus();
+  if (layers.empty()) return InvalidArgument("{}: this model has no list of layers", key);
+  if (factors.size() > layers.size()) {
+    return InvalidArgument("{}: {} factors, but the model has {} layers", key, factors.size(),
+                           layers.size());
+  }
+  if (rule->layerwise) {
+    return InvalidArgument("{}: {} gives every tensor a rate of its own; leave one of them out",
+                           key, spec.choice.name);
+  }
+  for (size_t i = 0; i < factors.size(); ++i) {
+    for (const std::string& name : layers[i].names) rule->lr_factors.emplace_back(name, factors[i]);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace capstan

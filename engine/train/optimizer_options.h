@@ -9,6 +9,7 @@
 #include "engine/base/reflect.h"
 #include "engine/config/job_spec.h"
 #include "engine/passes/pass.h"
+#include "engine/train/model_row.h"
 
 namespace capstan {
 
@@ -119,7 +120,12 @@ struct OptimizerRow {
 
 std::span<const OptimizerRow> OptimizerRows();
 
-// The rule of a job's optimizer section. InvalidArgument for what is not supported yet.
-absl::StatusOr<UpdateRule> MakeUpdateRule(const OptimizerSpec& spec);
+// The rule of a job's optimizer section, but for what the model's layers decide.
+UpdateRule MakeUpdateRule(const OptimizerSpec& spec);
+
+// Rates of their own for the layers of a model: layer_lr_decay, layer_lr_factors. Errors name the
+// key.
+absl::Status SetLayerRates(const OptimizerSpec& spec, const std::vector<ModelLayer>& layers,
+                           UpdateRule* rule);
 
 }  // namespace capstan

@@ -82,6 +82,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const JobSpec& job,
                                                          const TrainerOptions& options) {
   std::unique_ptr<Trainer> trainer(new Trainer(job, tables, options));
   RETURN_IF_ERROR(trainer->OpenData());
+  RETURN_IF_ERROR(trainer->CheckSchedule());
   ASSIGN_OR_RETURN(trainer->session_, Session::Create(trainer->setup_.request, tables,
                                                       options.session, options.device));
   RETURN_IF_ERROR(
@@ -106,6 +107,32 @@ absl::Status Trainer::OpenData() {
     options_.log->Warning(note);
   }
   return absl::OkStatus();
+}
+
+absl::Status Trainer::CheckSchedule() const {
+  if (job_.checkpoint.resume != "none") {
+    // From a checkpoint the length is counted from where it stands, perhaps in other batches.
+    if (job_.checkpoint.resume != "auto") return absl::OkStatus();
+    ASSIGN_OR_RETURN(const auto checkpoints, ListCheckpoints(job_.output_dir));
+    if (!checkpoints.empty()) return absl::OkStatus();
+  }
+  const TrainSetSpec& set = *job_.dataset.train;
+  ASSIGN_OR_RETURN(const Sampler sampler,
+                   Sampler::Create({.size = setup_.train_images->size(),
+                                    .batch_size = set.batch_size.value_or(1),
+                                    .shuffle = set.shuffle,
+                                    .drop_last = set.drop_last}),
+                   "while opening dataset.train ({})", job_.Where("dataset.train"));
+  const int64_t per_epoch = UpdatesOf(sampler.batches_left({}));
+  int64_t total = job_.train.max_iterations.value_or(std::numeric_limits<int64_t>::max());
+  if (job_.train.epochs.has_value()) total = std::min(total, *job_.train.epochs * per_epoch);
+  return MakeSchedule(per_epoch, total).status();
+}
+
+absl::StatusOr<Schedule> Trainer::MakeSchedule(int64_t per_epoch, int64_t total) const {
+  ASSIGN_OR_RETURN(Schedule schedule, Schedule::Create(job_.optimizer->lr.choice, per_epoch, total),
+                   "while reading {}", job_.Where("optimizer.lr"));
+  return schedule;
 }
 
 absl::StatusOr<bool> Trainer::OpenCheckpoints() {
@@ -215,10 +242,7 @@ absl::Status Trainer::OpenTrainLoader() {
   ASSIGN_OR_RETURN(loader_, OpenLoader(*job_.dataset.train, setup_.train_images, request),
                    "while opening dataset.train ({})", job_.Where("dataset.train"));
   PlanLength();
-  ASSIGN_OR_RETURN(
-      schedule_,
-      Schedule::Create(job_.optimizer->lr.choice, iterations_per_epoch_, total_iterations_),
-      "while reading {}", job_.Where("optimizer.lr"));
+  ASSIGN_OR_RETURN(schedule_, MakeSchedule(iterations_per_epoch_, total_iterations_));
   if (const int64_t dropped = loader_->sampler().dropped_per_epoch(); dropped > 0) {
     options_.log->Info(fmt::format(
         "{} of {} samples are left out of each epoch: they do not fill a batch (drop_last)",
@@ -227,9 +251,12 @@ absl::Status Trainer::OpenTrainLoader() {
   return absl::OkStatus();
 }
 
-int64_t Trainer::IterationsLeft(const SamplerState& at) const {
-  const int64_t batches = loader_->sampler().batches_left(at);
+int64_t Trainer::UpdatesOf(int64_t batches) const {
   return (batches + job_.strategy.accumulate - 1) / job_.strategy.accumulate;
+}
+
+int64_t Trainer::IterationsLeft(const SamplerState& at) const {
+  return UpdatesOf(loader_->sampler().batches_left(at));
 }
 
 void Trainer::PlanLength() {
@@ -469,8 +496,12 @@ absl::StatusOr<TrainingSetup> SetUpTraining(const JobSpec& job, const EngineTabl
   const int64_t classes = setup.classes = model->classes(job.model.choice.options);
   if (job.loss.has_value()) setup.request.loss = job.loss->choice;
   if (job.optimizer.has_value()) {
-    ASSIGN_OR_RETURN(setup.request.update, MakeUpdateRule(*job.optimizer), "while reading {}",
-                     job.Where("optimizer"));
+    setup.request.update = MakeUpdateRule(*job.optimizer);
+    RETURN_IF_ERROR(
+        SetLayerRates(*job.optimizer,
+                      model->layers == nullptr ? std::vector<ModelLayer>{} : model->layers(),
+                      &setup.request.update),
+        "while reading optimizer ({})", job.Where("optimizer"));
     if (job.train.ema.has_value()) setup.request.update.ema_decay = job.train.ema->decay;
   }
   if (job.dataset.train.has_value()) {

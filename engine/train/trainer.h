@@ -80,6 +80,8 @@ class Trainer {
   Trainer(const JobSpec& job, const EngineTables& tables, const TrainerOptions& options);
 
   absl::Status OpenData();
+  // For a run that begins anew: that the schedule fits its length, before anything is compiled.
+  absl::Status CheckSchedule() const;
   // Whether it resumed from one.
   absl::StatusOr<bool> OpenCheckpoints();
   absl::Status OpenPretrained();
@@ -90,6 +92,8 @@ class Trainer {
   // Logs what changed in the job since a checkpoint; an error where it may not change.
   absl::StatusOr<ResumeReport> CompareJobs(const TrainingState& saved) const;
   absl::Status OpenTrainLoader();
+  absl::StatusOr<Schedule> MakeSchedule(int64_t per_epoch, int64_t total) const;
+  int64_t UpdatesOf(int64_t batches) const;
   // Iterations from a place in the data to the end of its epoch.
   int64_t IterationsLeft(const SamplerState& at) const;
   // Sets how many iterations and epochs there are, seen from where the run stands.

@@ -133,6 +133,11 @@ std::vector<WeightNames> Names() {
   return ResNetWeightNames(kDepth);
 }
 
+// The stem, the four stages, the classifier.
+std::vector<ModelLayer> Layers() {
+  return {{{"conv1", "bn1"}}, {{"layer1"}}, {{"layer2"}}, {{"layer3"}}, {{"layer4"}}, {{"fc"}}};
+}
+
 template <const ResNetDepth& kDepth>
 ModelRow Row(const char* name, const char* doc) {
   return {.name = name,
@@ -140,7 +145,8 @@ ModelRow Row(const char* name, const char* doc) {
           .options = &TypeOf<ResNetOptions>(),
           .build = Build<kDepth>,
           .classes = [](const AnyStruct& options) { return options.As<ResNetOptions>().classes; },
-          .weight_names = Names<kDepth>};
+          .weight_names = Names<kDepth>,
+          .layers = Layers};
 }
 
 }  // namespace

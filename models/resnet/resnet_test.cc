@@ -201,6 +201,24 @@ TEST(ResNet, WeightNamesOfOtherFrameworks) {
   EXPECT_EQ(ours_of(kResNet152, "blocks.49.conv0.conv"), "layer4.2.conv1");
 }
 
+// Rates by layer reach every parameter, each in one layer.
+TEST(ResNet, LayersHoldEveryParameterOnce) {
+  const auto models = AllModels();
+  for (const char* name : {"resnet18", "resnet50"}) {
+    const auto row = std::find_if(models.begin(), models.end(),
+                                  [&](const ModelRow& m) { return m.name == std::string(name); });
+    const std::vector<ModelLayer> layers = row->layers();
+    EXPECT_EQ(layers.size(), 6u);
+    for (const std::string& param : Build(name, {1, 3, 64, 64}).Names(InputKind::kParam)) {
+      int found = 0;
+      for (const ModelLayer& layer : layers) {
+        for (const std::string& prefix : layer.names) found += param.starts_with(prefix + ".");
+      }
+      EXPECT_EQ(found, 1) << param;
+    }
+  }
+}
+
 TEST(ModelTable, NamesAreUniqueAndRowsAreComplete) {
   std::set<std::string> names;
   for (const ModelRow& model : AllModels()) {

@@ -5,16 +5,6 @@
 namespace capstan {
 namespace {
 
-absl::Status CheckSegments(const std::vector<int64_t>& ends, int64_t count) {
-  int64_t begin = 0;
-  for (const int64_t end : ends) {
-    if (end <= begin) return InvalidArgument("segment_ends must ascend: {} after {}", end, begin);
-    begin = end;
-  }
-  if (begin == count) return absl::OkStatus();
-  return InvalidArgument("segment_ends end at {}, the bucket has {} elements", begin, count);
-}
-
 absl::Status InferLamb(OpCall& call) {
   const auto& attrs = call.Attrs<LambUpdateAttrs>();
   RETURN_IF_ERROR(InferMomentsUpdate(call, attrs.beta1, attrs.beta2));

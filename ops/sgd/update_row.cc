@@ -41,6 +41,16 @@ std::vector<ExampleInput> MomentsUpdateInputs(int64_t count, double iteration) {
           ValuesInput({DType::kI64, {}}, {iteration})};
 }
 
+absl::Status CheckSegments(const std::vector<int64_t>& ends, int64_t count) {
+  int64_t begin = 0;
+  for (const int64_t end : ends) {
+    if (end <= begin) return InvalidArgument("segment_ends must ascend: {} after {}", end, begin);
+    begin = end;
+  }
+  if (begin == count) return absl::OkStatus();
+  return InvalidArgument("segment_ends end at {}, the bucket has {} elements", begin, count);
+}
+
 std::string UpdateAxes(const OpCall& call) {
   std::string rule;
   for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {

@@ -5,6 +5,7 @@
 //   absl::Status InferMomentum(OpCall& call) { return InferUpdate(call, /*slots=*/1); }
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ absl::Status InferUpdate(OpCall& call, int slots);
 absl::Status InferMomentsUpdate(OpCall& call, double beta1, double beta2);
 // Example inputs of such a row, without grad_scale.
 std::vector<ExampleInput> MomentsUpdateInputs(int64_t count, double iteration);
+
+// That `ends`, where each tensor of a bucket ends, ascend to its number of elements.
+absl::Status CheckSegments(const std::vector<int64_t>& ends, int64_t count);
 
 // All buckets are split alike, scalars are whole.
 std::string UpdateAxes(const OpCall& call);

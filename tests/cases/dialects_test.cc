@@ -200,8 +200,8 @@ TEST(PaddleClas, MistakesAreNamedWhereTheyStand) {
   EXPECT_THAT(error("ResNet50", "ResNet50_vd"), HasSubstr("'ResNet50_vd' is not a model"));
   EXPECT_THAT(error("        epsilon: 0.1", "        epsilom: 0.1"),
               HasSubstr("Loss.Train.0.CELoss.epsilom: unknown key"));
-  EXPECT_THAT(error("        weight: 1.0\n        eps", "        weight: 0.5\n        eps"),
-              HasSubstr("Loss.Train.0.CELoss.weight: the only loss has weight 1"));
+  EXPECT_THAT(error("        weight: 1.0\n        eps", "        weight: 0\n        eps"),
+              HasSubstr("loss.weight: 0 is out of range"));
   EXPECT_THAT(error("- CELoss:\n        weight: 1.0\n        eps", "- DMLLoss:\n        eps"),
               HasSubstr("'DMLLoss' is not a loss"));
   EXPECT_THAT(error("size: 224", "size: 0"), HasSubstr("0 is out of range"));
@@ -210,6 +210,25 @@ TEST(PaddleClas, MistakesAreNamedWhereTheyStand) {
                     "      batch_transform_ops: [{MixupOperator: {alpha: 0.2}}]\n"
                     "    sampler:"),
               HasSubstr("batch_transform_ops: cannot be honoured yet"));
+}
+
+TEST(PaddleClas, LossWeightRatesOfStagesAndClipping) {
+  const auto render = [](const std::string& from, const std::string& to) {
+    const JobFolder job("clas_options");
+    job.Write("job.yaml", With(from, to));
+    const Outcome out = job.Run("render");
+    EXPECT_EQ(out.status, 0) << out.output;
+    return out.output;
+  };
+  EXPECT_THAT(render("        weight: 1.0\n        eps", "        weight: 0.5\n        eps"),
+              HasSubstr("  weight: 0.5\n"));
+  EXPECT_THAT(render("  class_num:", "  lr_mult_list: [0.1, 0.1, 0.2, 0.2, 0.3]\n  class_num:"),
+              HasSubstr("  layer_lr_factors: [0.1, 0.1, 0.2, 0.2, 0.3]\n"));
+  // There the plain name clips each gradient by itself.
+  EXPECT_THAT(render("  momentum: 0.9\n", "  momentum: 0.9\n  clip_norm: 10\n"),
+              HasSubstr("  grad_clip:\n    global_norm: null\n    norm: 10\n"));
+  EXPECT_THAT(render("  momentum: 0.9\n", "  momentum: 0.9\n  clip_norm_global: 10\n"),
+              HasSubstr("  grad_clip: 10\n"));
 }
 
 TEST(PaddleClas, MixedPrecisionIsFloat16UnlessSaid) {

@@ -73,8 +73,24 @@ TEST(Rates, MistakesComeBeforeTheData) {  // CFG-11 and its kind
   EXPECT_THAT(
       error("{name: cosine, warmup_iterations: 6}", "train.max_iterations=5"),
       HasSubstr("optimizer.lr.warmup_iterations: warm-up takes 6 updates, but training has 5"));
-  EXPECT_THAT(error("{name: cosine, warmup_iterations: 6, warmup_epochs: 1}"),
-              HasSubstr("give either warmup_epochs or warmup_iterations"));
+  // How many updates an epoch has, only the data say.
+  job.CopyPicture("really_png.JPEG", "a.png");
+  job.Write("train.txt", "a.png 0\na.png 1\na.png 2\na.png 0\n");
+  job.Write("val.txt", "a.png 0\n");
+  const Outcome late = job.Run("train", "-o 'optimizer.lr={name: cosine, warmup_iterations: 3}'");
+  EXPECT_EQ(late.status, 2) << late.output;
+  EXPECT_THAT(late.output, HasSubstr("warm-up takes 3 updates, but training has 2; shorten "
+                                     "warmup_iterations"));
+  EXPECT_THAT(late.output, Not(HasSubstr("starting at")));
+}
+
+TEST(Rates, WarmUpIsGivenOnce) {
+  const JobFolder job("warmup_twice");
+  job.Write("job.yaml", job.Classification(3));
+  const Outcome out =
+      job.Run("train", "-o 'optimizer.lr={name: cosine, warmup_iterations: 6, warmup_epochs: 1}'");
+  EXPECT_EQ(out.status, 2) << out.output;
+  EXPECT_THAT(out.output, HasSubstr("give either warmup_epochs or warmup_iterations"));
 }
 
 }  // namespace

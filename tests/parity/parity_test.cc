@@ -105,11 +105,9 @@ class Parity : public ::testing::TestWithParam<Case> {
     optimizer.choice = {"momentum",
                         AnyStruct::Of(MomentumOptions{.momentum = spec()["momentum"],
                                                       .weight_decay = spec()["weight_decay"]})};
-    auto update = MakeUpdateRule(optimizer);
-    CHECK_OK(update);
     return {.model = {spec()["model"], AnyStruct::Of(model)},
             .loss = DefaultLoss(),
-            .update = *update,
+            .update = MakeUpdateRule(optimizer),
             .train_batches = {ImageShape()},
             .evaluate_batches = {ImageShape()},
             .dtype = GetParam().dtype};

@@ -4,8 +4,6 @@
 #include <filesystem>
 
 #include "engine/base/status.h"
-#include "engine/checkpoint/checkpoint_reader.h"
-#include "engine/train/model_state.h"
 #include "tests/train/train_testing.h"
 
 namespace capstan {

@@ -19,7 +19,8 @@ class ConstantGradient : public testing::Test {
   }
 
   // The second weight after each of three iterations.
-  std::vector<float> Weights(const std::string& optimizer) {
+  std::vector<float> Weights(const std::string& optimizer,
+                             const std::vector<std::string>& overrides) {
     const JobSpec job = MakeJob(R"(
 version: 1
 model: {name: channels, classes: 3}
@@ -39,7 +40,7 @@ optimizer: )" + optimizer + R"(
 train: {epochs: 3}
 checkpoint: {resume: none}
 )",
-                                scratch_.File("output"));
+                                scratch_.File("output"), overrides);
     const auto run = TrainRun::Open(job);
     CHECK_OK(run);
     std::vector<float> weights;
@@ -50,9 +51,10 @@ checkpoint: {resume: none}
     return weights;
   }
 
-  void ExpectWeights(const std::string& optimizer, const std::vector<double>& wanted) {
+  void ExpectWeights(const std::string& optimizer, const std::vector<double>& wanted,
+                     const std::vector<std::string>& overrides = {}) {
     SCOPED_TRACE(optimizer);
-    const std::vector<float> weights = Weights(optimizer);
+    const std::vector<float> weights = Weights(optimizer, overrides);
     for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(weights[i], wanted[i], 3e-7) << i;
   }
 
@@ -127,6 +129,71 @@ TEST_F(ConstantGradient, ClippingByTheGlobalNorm) {
   std::vector<double> wanted;
   for (int i = 0; i < 3; ++i) wanted.push_back(w -= 0.1 * (g + 0.1 * w));
   ExpectWeights("{name: sgd, lr: 0.1, grad_clip: 0.1, weight_decay: 0.1}", wanted);
+}
+
+// Each gradient has a norm of its own; here is only one.
+TEST_F(ConstantGradient, ClippingByTheNormOfEach) {
+  const double g = 0.1 / std::sqrt(2.0);
+  ExpectWeights("{name: sgd, lr: 0.1, grad_clip: {norm: 0.1}}",
+                {1 - 0.1 * g, 1 - 0.2 * g, 1 - 0.3 * g});
+  ExpectWeights("{name: sgd, lr: 0.1, grad_clip: {norm: 10}}", {0.95, 0.90, 0.85});
+}
+
+TEST_F(ConstantGradient, WeightOfTheLoss) {
+  ExpectWeights("{name: sgd, lr: 0.1}", {0.90, 0.80, 0.70}, {"loss.weight=2"});
+}
+
+// In residual networks the classifier keeps the rate, the stem has the least; the weights after one
+// update tell the rates apart.
+TEST(Optimizers, LayersHaveRatesOfTheirOwn) {
+  const auto weights = [](const std::string& optimizer, const ScratchFolder& scratch) {
+    const auto run = TrainRun::Open(MakeJob(std::string(R"(
+version: 1
+model: {name: resnet18, classes: 4, stem: small, width: 4}
+dataset:
+  train: {type: synthetic, classes: 4, shape: [3, 12, 12], samples: 16, batch_size: 16,
+          loader: {num_workers: 0}}
+loss: {name: cross_entropy}
+train: {epochs: 1}
+optimizer: )") + optimizer,
+                                            scratch.File(std::to_string(optimizer.size()))));
+    CHECK_OK(run);
+    const char* const names[] = {"conv1.weight",
+                                 "bn1.bias",
+                                 "layer1.0.conv1.weight",
+                                 "layer3.1.bn2.weight",
+                                 "layer4.0.downsample.0.weight",
+                                 "fc.weight",
+                                 "fc.bias"};
+    std::vector<std::vector<float>> before, after;
+    for (const char* name : names) before.push_back(ValuesOf((*run)->session(), name));
+    CHECK_OK((*run)->trainer().Step());
+    for (const char* name : names) after.push_back(ValuesOf((*run)->session(), name));
+    // The length of each step.
+    std::vector<double> steps;
+    for (size_t i = 0; i < before.size(); ++i) {
+      double squares = 0;
+      for (size_t k = 0; k < before[i].size(); ++k) {
+        squares += std::pow(after[i][k] - before[i][k], 2);
+      }
+      steps.push_back(std::sqrt(squares));
+    }
+    return steps;
+  };
+  const ScratchFolder scratch;
+  const std::vector<double> plain = weights("{name: sgd, lr: 0.1}", scratch);
+  const auto ratios = [&](const std::string& more) {
+    const std::vector<double> steps = weights("{name: sgd, lr: 0.1, " + more + "}", scratch);
+    std::vector<double> out;
+    for (size_t i = 0; i < steps.size(); ++i) out.push_back(steps[i] / plain[i]);
+    return out;
+  };
+  const auto expect = [](const std::vector<double>& got, const std::vector<double>& wanted) {
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-3) << i;
+  };
+  expect(ratios("layer_lr_decay: 0.5"), {1 / 32.0, 1 / 32.0, 1 / 16.0, 1 / 4.0, 1 / 2.0, 1, 1});
+  expect(ratios("layer_lr_factors: [0, 0.5, 1, 0.25, 2]"), {0, 0, 0.5, 0.25, 2, 1, 1});
 }
 
 // Four epochs over waves that a convolution can tell apart.
