@@ -257,7 +257,7 @@ std::vector<std::string> RunFiles::Leftovers() const {
   for (const auto& entry : fs::directory_iterator(output_dir_)) {
     const std::string name = entry.path().filename();
     if (name != "checkpoints" && name != "job.yaml" && name != "train.log" &&
-        name != "metrics.jsonl") {
+        name != "metrics.jsonl" && !name.starts_with("events.out.tfevents.")) {
       names.push_back(name);
     }
   }
